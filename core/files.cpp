@@ -1,0 +1,72 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/check.h"
+
+namespace zoetrope {
+namespace {
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() { if (fd >= 0) close(fd); }
+};
+
+void write_all(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n > 0, "can't write '", path, "': ", std::strerror(errno));
+    content.remove_prefix(size_t(n));
+  }
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "': ", std::strerror(errno));
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = read(file.fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n >= 0, "can't read '", path, "': ", std::strerror(errno));
+    if (n == 0) return content;
+    content.append(buffer, size_t(n));
+  }
+}
+
+void sync_path(const std::string& path) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "' to sync it: ", std::strerror(errno));
+  ZT_REQUIRE(fsync(file.fd) == 0 || errno == EINVAL, "can't sync '", path, "': ", std::strerror(errno));
+}
+
+void write_file_atomically(const std::string& path, std::string_view content) {
+  const std::string partial = path + ".partial";
+  {
+    const Descriptor file{open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    ZT_REQUIRE(file.fd >= 0, "can't create '", partial, "': ", std::strerror(errno));
+    write_all(file.fd, content, partial);
+    ZT_REQUIRE(fsync(file.fd) == 0, "can't sync '", partial, "': ", std::strerror(errno));
+  }
+  ZT_REQUIRE(std::rename(partial.c_str(), path.c_str()) == 0, "can't rename '", partial, "' to '", path,
+             "': ", std::strerror(errno));
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  sync_path(folder.empty() ? "." : folder.string());
+}
+
+std::string hex64(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,24 @@
+// Files that appear whole or not at all, and content hashes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace zoetrope {
+
+/// Whole file as bytes. Throws: Error naming the file and the system's reason.
+std::string read_file(const std::string& path);
+/// Writes to PATH.partial, syncs, renames, syncs the folder. Throws: Error naming the file and the reason.
+void write_file_atomically(const std::string& path, std::string_view content);
+/// Syncs a finished file or a folder to disk.
+void sync_path(const std::string& path);
+
+/// 64-bit FNV-1a; for hashes of plans and configs, where speed is no matter.
+constexpr uint64_t fnv1a(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325ull) {
+  for (char c : bytes) hash = (hash ^ uint8_t(c)) * 0x100000001b3ull;
+  return hash;
+}
+std::string hex64(uint64_t value);
+
+}  // namespace zoetrope

@@ -1,0 +1,78 @@
+// Counter-based random numbers (Philox 4x32-10): a number depends on its key alone, so the plan, the rank
+// layout and the order of evaluation can't change it.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace zoetrope {
+
+/// What a random number is for; part of its key. Layer dropout adds the block to `kLayerDropout`.
+enum class Purpose : uint32_t {
+  kNoise = 1, kTimestep = 2, kCaptionDropout = 3, kHeldOut = 4, kSampling = 5, kInitialisation = 6,
+  kOrder = 7, kLayerDropout = 1024
+};
+
+/// Four random words for a counter and a key. Source: Salmon et al., SC'11, Philox-4x32-10.
+inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t(0xD2511F53u) * c[0], p1 = uint64_t(0xCD9E8D57u) * c[2];
+    c = {uint32_t(p1 >> 32) ^ c[1] ^ k[0], uint32_t(p1), uint32_t(p0 >> 32) ^ c[3] ^ k[1], uint32_t(p0)};
+    k = {k[0] + 0x9E3779B9u, k[1] + 0xBB67AE85u};
+  }
+  return c;
+}
+
+/// The project's key: (seed, purpose, draw, token, channel). Four consecutive channels share one call.
+struct RandomKey {
+  uint64_t seed = 0;
+  Purpose purpose = Purpose::kNoise;
+  int64_t draw = 0;
+  int64_t token = 0;
+
+  std::array<uint32_t, 4> words(int64_t channel_group) const {
+    const uint64_t d = uint64_t(draw);
+    return philox({uint32_t(channel_group), uint32_t(token), uint32_t(d), uint32_t(d >> 32) ^ (uint32_t(purpose) << 8)},
+                  {uint32_t(seed), uint32_t(seed >> 32)});
+  }
+};
+
+/// Uniform in (0, 1), never 0 or 1, from one random word.
+inline float to_uniform(uint32_t word) { return (float(word >> 8) + 0.5f) * 0x1p-24f; }
+
+/// Uniform number for one (key, channel).
+inline float uniform(const RandomKey& key, int64_t channel = 0) {
+  return to_uniform(key.words(channel / 4)[size_t(channel % 4)]);
+}
+
+/// Standard normal numbers for channels [0, count) of one token (Box-Muller on pairs of words).
+inline void fill_normal(const RandomKey& key, float* out, int64_t count) {
+  for (int64_t channel = 0; channel < count; channel += 4) {
+    const auto w = key.words(channel / 4);
+    float z[4];
+    for (int pair = 0; pair < 2; ++pair) {
+      const float radius = std::sqrt(-2.0f * std::log(to_uniform(w[size_t(2 * pair)])));
+      const float angle = 6.28318530717958648f * to_uniform(w[size_t(2 * pair + 1)]);
+      z[2 * pair] = radius * std::cos(angle);
+      z[2 * pair + 1] = radius * std::sin(angle);
+    }
+    for (int64_t i = channel; i < count && i < channel + 4; ++i) out[i] = z[i - channel];
+  }
+}
+
+/// Standard normal number for one (key, channel); equals the element `channel` of `fill_normal`.
+inline float normal(const RandomKey& key, int64_t channel = 0) {
+  float z[4];
+  const int64_t group = channel / 4;
+  const auto w = key.words(group);
+  for (int pair = 0; pair < 2; ++pair) {
+    const float radius = std::sqrt(-2.0f * std::log(to_uniform(w[size_t(2 * pair)])));
+    const float angle = 6.28318530717958648f * to_uniform(w[size_t(2 * pair + 1)]);
+    z[2 * pair] = radius * std::cos(angle);
+    z[2 * pair + 1] = radius * std::sin(angle);
+  }
+  return z[channel % 4];
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,92 @@
+// What a shard costs: time in integer nanoseconds, memory in bytes. Numbers come from a file that
+// `zoetrope profile` wrote, or from a built-in data-sheet set; planning never times anything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/plan.h"
+
+namespace zoetrope {
+
+/// Forward and backward together, per rank. A shard of k tokens of a sample of S tokens on a ring with
+/// other blocks b_1, b_2, ... costs
+///   linear k + quadratic k k + sum over j of max(quadratic k b_j, transfer b_j + latency),
+/// a segment costs `sample_overhead` more, and a wave `wave_overhead`.
+struct CostModel {
+  std::string name = "data-sheet";
+  std::string device = "unknown", date = "";
+  double linear_ns = 1000;          ///< per token
+  double quadratic_ns = 0.5;        ///< per token pair
+  double transfer_ns = 100;         ///< per token of a remote block (K, V forward; K, V, dK, dV backward)
+  double latency_ns = 20000;        ///< per exchange step, forward and backward
+  double sample_overhead_ns = 20000;  ///< per segment
+  double wave_overhead_ns = 200000;   ///< per micro-batch
+  double allreduce_ns = 0;          ///< gradient all-reduce per step, added once
+  double gemm_flops = 0;            ///< measured peak of this rank, for gemm_share; 0: not measured
+  int64_t memory_per_rank = 0;      ///< bytes; 0: not given
+  int64_t ranks_per_node = 1;
+  double fit_error = 0;             ///< largest relative error of the fit
+  void visit(auto&& field) {
+    field("name", name, "name of this cost set");
+    field("device", device, "processor it was measured on");
+    field("date", date, "day of the measurement");
+    field("linear-ns", linear_ns, "ns per token, forward and backward");
+    field("quadratic-ns", quadratic_ns, "ns per pair of tokens, forward and backward");
+    field("transfer-ns", transfer_ns, "ns per remote token, forward and backward");
+    field("latency-ns", latency_ns, "ns per exchange step, forward and backward");
+    field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
+    field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
+    field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");
+    field("gemm-flops", gemm_flops, "best measured GEMM rate of one rank, FLOP/s; 0: not measured");
+    field("memory-per-rank", memory_per_rank, "bytes that a rank may use");
+    field("ranks-per-node", ranks_per_node, "ranks that share the node's memory");
+    field("fit-error", fit_error, "largest relative error of the fit");
+  }
+};
+
+/// One table [cost]. Throws: UsageError with file and line.
+CostModel read_cost(const std::string& path);
+void write_cost(const std::string& path, const CostModel& cost);  ///< atomically
+/// A built-in set by name, or a file. Throws: UsageError that lists the names.
+CostModel find_cost(const std::string& name_or_path);
+uint64_t hash_of(const CostModel& cost);
+
+/// Memory of a rank as the model's own figures; all linear.
+struct MemoryModel {
+  int64_t persistent = 0;   ///< weights, gradients, moments, EMA, prepared forms, arena's fixed part
+  int64_t per_token = 0, per_segment = 0;  ///< activations
+  int64_t per_cap_token = 0;  ///< fixed areas sized by the token cap: ring buffers, prefetched payload
+};
+
+/// Ranks and their hard bounds.
+struct Cluster {
+  int64_t num_slots = 1;
+  int64_t tokens_per_slot = 0;    ///< hard cap on tokens of a slot in a wave
+  int64_t segments_per_slot = 0;  ///< hard cap on segments of a slot in a wave; 0: none
+};
+
+/// Largest token cap whose memory fits `memory_per_rank`; segments are bounded by `max_segments`.
+/// Throws: Error with the arithmetic when not even `smallest` tokens fit.
+Cluster cluster_for_memory(const MemoryModel& memory, int64_t num_slots, int64_t memory_per_rank,
+                           int64_t max_segments, int64_t smallest);
+int64_t peak_bytes(const MemoryModel& memory, const Cluster& cluster);
+
+/// Nanoseconds of a shard of `tokens` on a ring whose other blocks are `others` (empty: whole sample).
+int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others);
+
+/// Free-running execution of a plan: a wave of a rank starts when it and its ring mates of that wave are
+/// free. Per rank: busy time, finish time; and the step's makespan.
+struct Makespan {
+  int64_t total_ns = 0;
+  std::vector<int64_t> busy_ns;
+  double max_over_mean = 1;
+};
+Makespan makespan_of(const Plan& plan, const CostModel& cost);
+
+/// Dual lower bound on the makespan of any plan, any ring size, uneven shards.
+/// Source: docs/planner.md. Returns nanoseconds; never above an achievable makespan.
+int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
+
+}  // namespace zoetrope

@@ -1,0 +1,58 @@
+// A plan is plain data for one optimizer step: waves of slots of shards. Everybody's mode, one format.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zoetrope {
+
+/// Tokens [begin, end) of a sample (numbered in the step's batch).
+struct Shard {
+  int64_t sample = 0, begin = 0, end = 0;
+  int64_t num_tokens() const { return end - begin; }
+  bool operator==(const Shard&) const = default;
+};
+
+enum class Exchange { kRing };
+const char* name_of(Exchange exchange);
+
+/// A sample on more than one slot of its wave. Members: the slots that hold its shards, in order of their
+/// first range.
+struct Ring {
+  int64_t sample = 0;
+  Exchange exchange = Exchange::kRing;
+  bool operator==(const Ring&) const = default;
+};
+
+struct Wave {
+  std::vector<std::vector<Shard>> slots;
+  std::vector<Ring> rings;  ///< by sample number: the global issue order
+  bool operator==(const Wave&) const = default;
+};
+
+struct Plan {
+  std::vector<Wave> waves;
+  int64_t num_slots() const { return waves.empty() ? 0 : int64_t(waves[0].slots.size()); }
+  bool operator==(const Plan&) const = default;
+};
+
+/// Slots that hold shards of `sample` in the wave, in order of their first range.
+std::vector<int> ring_members(const Wave& wave, int64_t sample);
+
+/// Throws: Error naming wave, slot and sample unless every sample lies in one wave with its tokens covered
+/// exactly once, all waves have `num_slots` slots, and the rings are exactly the split samples in order.
+void validate_plan(const Plan& plan, const std::vector<int64_t>& lengths, int64_t num_slots);
+
+/// design.md's JSON, `{"version":1,"waves":[...]}`; reading checks version, types and unknown keys.
+std::string plan_to_json(const Plan& plan);
+Plan plan_from_json(const std::string& text, const std::string& name_for_errors);
+
+/// 64-bit hash of the plan, equal on all ranks when the plans are equal.
+uint64_t hash_of(const Plan& plan);
+
+/// Tokens that a slot holds in a wave, and in its fullest wave.
+int64_t tokens_of(const std::vector<Shard>& slot);
+int64_t max_tokens_per_slot(const Plan& plan);
+
+}  // namespace zoetrope

@@ -1,0 +1,38 @@
+// The planners behind one function; a file each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/cost.h"
+
+namespace zoetrope {
+
+struct PlanRequest {
+  std::string planner = "elastic";  ///< static, static-balanced, elastic
+  int64_t cp = 0;                   ///< size of the static planners; 0: fastest predicted feasible one
+};
+
+/// Names that `make_plan` knows.
+const std::vector<std::string>& planner_names();
+
+/// Plans one step. Deterministic: a pure function of its arguments, integer nanoseconds, stable ties.
+/// Throws: Error naming the sample, its tokens, the cap and what to change when a sample can't fit.
+Plan make_plan(const PlanRequest& request, const std::vector<int64_t>& lengths, const CostModel& cost,
+               const Cluster& cluster);
+
+/// CP size c on slots [g c, (g + 1) c): arrival order, even shards, waves by the token cap.
+Plan plan_static(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp);
+/// As above with samples sorted and placed longest-processing-time first, free-running.
+Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
+                          int64_t cp);
+/// Ring size, members and uneven shard lengths per sample.
+Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
+
+/// Divisors of num_slots at which every sample fits the cap.
+std::vector<int64_t> feasible_cp_sizes(const std::vector<int64_t>& lengths, const Cluster& cluster);
+/// The fastest predicted of them for a planner.
+int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
+                   const Cluster& cluster);
+
+}  // namespace zoetrope

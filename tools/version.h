@@ -1,0 +1,3 @@
+// The names of this program.
+#pragma once
+namespace zoetrope { inline constexpr const char* kVersion = "0.1.0"; }

@@ -1,0 +1,45 @@
+// A data set on disk: shards, manifest.jsonl, dataset.json. The index is readable without payload; a reader
+// fetches just a token range.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+#include "video/tokens.h"
+
+namespace zoetrope {
+
+/// One kept clip.
+struct DatasetSample {
+  std::string name, caption;
+  std::array<int64_t, 3> grid{};
+  int64_t num_tokens = 0, num_frames = 0, height = 0, width = 0;
+  double fps = 0;
+};
+
+class Dataset {
+ public:
+  /// Opens and checks folder, manifest and shards. Throws: Error naming the file and what to do (also when
+  /// ingest has not finished: manifest.jsonl is missing).
+  explicit Dataset(const std::string& folder);
+  ~Dataset();
+  const std::vector<DatasetSample>& samples() const;
+  std::vector<int64_t> lengths() const;  ///< tokens per sample
+  Patch patch() const;
+  double fps() const;
+  /// Features per token of the payload (3 pt ph pw).
+  int64_t features() const;
+  /// Content hash of the data set (of dataset.json and manifest), for run folders and resume.
+  std::string fingerprint() const;
+  /// Reads tokens [begin, end) of a sample into `rows` [end - begin, features] u8, dense. Thread-safe.
+  void read_tokens(int64_t sample, int64_t begin, int64_t end, const Tensor& rows) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace zoetrope
