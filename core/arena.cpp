@@ -10,6 +10,12 @@ Arena::Arena(int64_t bytes, Device device, std::string purpose)
       purpose_(std::move(purpose)),
       reserved_(padded(bytes)) {}
 
+void Arena::reserve(int64_t bytes) {
+  ZT_CHECK(reserved_ == 0 && top_ == 0, "arena '", purpose_, "' already has ", reserved_, " bytes");
+  storage_ = allocate(size_t(padded(bytes)), device_);
+  reserved_ = padded(bytes);
+}
+
 Tensor Arena::take(std::initializer_list<int64_t> shape, DType dtype) {
   Tensor tensor = Tensor::wrap(static_cast<char*>(storage_.get()) + top_, shape, dtype, device_);
   const int64_t needed = top_ + padded(tensor.bytes());

@@ -15,6 +15,10 @@ class Arena {
   /// Reserves `bytes` on `device`; `purpose` is named when it runs out.
   Arena(int64_t bytes, Device device, std::string purpose);
 
+  /// Gives an arena made with 0 bytes its size, once, before anything is taken from it: sizes may depend on
+  /// objects that hold a reference to the arena.
+  void reserve(int64_t bytes);
+
   /// Next tensor on the stack, 64-byte aligned, values undefined.
   /// Throws: Error naming the reserved and the needed bytes when the stack is full.
   Tensor take(std::initializer_list<int64_t> shape, DType dtype);
