@@ -51,6 +51,8 @@ CostModel read_cost(const std::string& path);
 void write_cost(const std::string& path, const CostModel& cost);  ///< atomically
 /// A built-in set by name, or a file. Throws: UsageError that lists the names.
 CostModel find_cost(const std::string& name_or_path);
+/// The built-in sets: data-sheet figures, none of them measured; the first is the default.
+const std::vector<CostModel>& built_in_costs();
 uint64_t hash_of(const CostModel& cost);
 
 /// Memory of a rank as the model's own figures; all linear.
@@ -77,11 +79,11 @@ int64_t peak_bytes(const MemoryModel& memory, const Cluster& cluster);
 int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others);
 
 /// Free-running execution of a plan: a wave of a rank starts when it and its ring mates of that wave are
-/// free. Per rank: busy time, finish time; and the step's makespan.
+/// free, and ring mates end it together (Note [Ring mates end together] in makespan.cpp).
 struct Makespan {
-  int64_t total_ns = 0;
-  std::vector<int64_t> busy_ns;
-  double max_over_mean = 1;
+  int64_t total_ns = 0;          ///< of the step, all-reduce included
+  std::vector<int64_t> busy_ns;  ///< per slot, without waits
+  double max_over_mean = 1;      ///< of busy_ns
 };
 Makespan makespan_of(const Plan& plan, const CostModel& cost);
 

@@ -40,6 +40,19 @@ struct Plan {
 /// Slots that hold shards of `sample` in the wave, in order of their first range.
 std::vector<int> ring_members(const Wave& wave, int64_t sample);
 
+/// A split sample of a wave: its member slots in order of their first range, and the tokens each holds.
+struct RingView {
+  int64_t sample = 0;
+  std::vector<int> members;
+  std::vector<int64_t> tokens;
+};
+
+/// All split samples of a wave, ascending by sample: the global issue order.
+std::vector<RingView> split_samples(const Wave& wave);
+
+/// Sets `rings` of every wave from the shards; planners call it last.
+void list_rings(Plan& plan);
+
 /// Throws: Error naming wave, slot and sample unless every sample lies in one wave with its tokens covered
 /// exactly once, all waves have `num_slots` slots, and the rings are exactly the split samples in order.
 void validate_plan(const Plan& plan, const std::vector<int64_t>& lengths, int64_t num_slots);
@@ -54,5 +67,7 @@ uint64_t hash_of(const Plan& plan);
 /// Tokens that a slot holds in a wave, and in its fullest wave.
 int64_t tokens_of(const std::vector<Shard>& slot);
 int64_t max_tokens_per_slot(const Plan& plan);
+/// Segments of the slot and wave that hold most of them.
+int64_t max_segments_per_slot(const Plan& plan);
 
 }  // namespace zoetrope

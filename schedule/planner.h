@@ -29,6 +29,9 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
 /// Ring size, members and uneven shard lengths per sample.
 Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 
+/// Throws: Error naming the sample, its tokens and the caps when a batch can't be planned by any planner.
+void check_batch(const std::vector<int64_t>& lengths, const Cluster& cluster);
+
 /// Divisors of num_slots at which every sample fits the cap.
 std::vector<int64_t> feasible_cp_sizes(const std::vector<int64_t>& lengths, const Cluster& cluster);
 /// The fastest predicted of them for a planner.

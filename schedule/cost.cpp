@@ -1,0 +1,81 @@
+#include "schedule/cost.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/check.h"
+#include "core/files.h"
+#include "core/options.h"
+#include "schedule/fixed_cost.h"
+
+namespace zoetrope {
+namespace {
+
+int64_t to_fixed(const char* name, double value, double unit) {
+  ZT_REQUIRE(std::isfinite(value) && value >= 0 && value < 0x1p30, "cost: ", name, " is ", value,
+             ", expected a number of nanoseconds from 0 to 2^30");
+  return std::llround(value * unit);
+}
+
+OptionSet options_of(CostModel& cost) {
+  OptionSet options;
+  options.add_table("cost", cost);
+  return options;
+}
+
+}  // namespace
+
+FixedCost::FixedCost(const CostModel& cost)
+    : linear(to_fixed("linear-ns", cost.linear_ns, 0x1p32)),
+      quadratic(to_fixed("quadratic-ns", cost.quadratic_ns, 0x1p32)),
+      transfer(to_fixed("transfer-ns", cost.transfer_ns, 0x1p32)),
+      latency(to_fixed("latency-ns", cost.latency_ns, 1)),
+      segment(to_fixed("sample-overhead-ns", cost.sample_overhead_ns, 1)),
+      wave(to_fixed("wave-overhead-ns", cost.wave_overhead_ns, 1)),
+      allreduce(to_fixed("allreduce-ns", cost.allreduce_ns, 1)) {
+  ZT_REQUIRE(linear + quadratic > 0, "cost: linear-ns and quadratic-ns are both 0, so every plan takes no time; "
+             "write the set anew with 'zoetrope profile --out FILE'");
+}
+
+CostModel read_cost(const std::string& path) {
+  CostModel cost;
+  const OptionSet options = options_of(cost);
+  load_toml(options, path);
+  try {
+    FixedCost{cost};
+  } catch (const Error& problem) {
+    throw UsageError(join_message(path, ": ", problem.what()));
+  }
+  return cost;
+}
+
+void write_cost(const std::string& path, const CostModel& cost) {
+  CostModel copy = cost;
+  write_file_atomically(path, dump_toml(options_of(copy)));
+}
+
+CostModel find_cost(const std::string& name_or_path) {
+  std::string names;
+  for (const CostModel& set : built_in_costs()) {
+    if (set.name == name_or_path) return set;
+    names += (names.empty() ? "" : ", ") + set.name;
+  }
+  if (!std::filesystem::exists(name_or_path))
+    throw UsageError(join_message("cost set '", name_or_path, "' is neither a file nor a built-in set (", names,
+                                  "); 'zoetrope profile --out FILE' measures this machine"));
+  return read_cost(name_or_path);
+}
+
+uint64_t hash_of(const CostModel& cost) {
+  CostModel copy = cost;
+  return fnv1a(dump_toml(options_of(copy)));
+}
+
+int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others) {
+  const FixedCost fixed(cost);
+  int64_t total = fixed.own(tokens);
+  for (int64_t block : others) total += fixed.remote(tokens, block);
+  return total;
+}
+
+}  // namespace zoetrope

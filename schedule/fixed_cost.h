@@ -1,0 +1,48 @@
+// The cost model in fixed point: what planners and simulator compute with, so that every rank gets the same
+// nanoseconds whatever its compiler does with floating point.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "schedule/cost.h"
+
+namespace zoetrope {
+
+/// Coefficients in units of 2^-32 ns. Shard times round up per term, bounds round down, so that a bound never
+/// exceeds a plan by rounding.
+struct FixedCost {
+  /// Throws: Error naming the coefficient unless each is finite, >= 0 and below 2^30 ns.
+  explicit FixedCost(const CostModel& cost);
+
+  int64_t linear, quadratic, transfer;            ///< 2^-32 ns
+  int64_t latency, segment, wave, allreduce;      ///< ns
+
+  static int64_t scale_up(int64_t coefficient, int64_t count) {
+    return int64_t((static_cast<__int128>(coefficient) * count + 0xffffffff) >> 32);
+  }
+  static int64_t scale_down(int64_t coefficient, int64_t count) {
+    return int64_t((static_cast<__int128>(coefficient) * count) >> 32);
+  }
+
+  /// Nanoseconds that `tokens` spend on their own and on pairs among themselves, segment overhead included.
+  int64_t own(int64_t tokens) const {
+    return scale_up(linear, tokens) + scale_up(quadratic, tokens * tokens) + segment;
+  }
+  /// Nanoseconds for one remote block: attention to it, or its transfer where that takes longer.
+  int64_t remote(int64_t tokens, int64_t block) const {
+    return std::max(scale_up(quadratic, tokens * block), scale_up(transfer, block) + latency);
+  }
+  /// An unsplit sample.
+  int64_t whole(int64_t tokens) const { return own(tokens); }
+  /// The larger shard of an even split over `cp` slots.
+  int64_t even_shard(int64_t tokens, int64_t cp) const {
+    const int64_t small = tokens / cp, large = small + (tokens % cp ? 1 : 0), num_large = tokens % cp;
+    if (cp == 1) return whole(tokens);
+    if (num_large == 0) return own(small) + (cp - 1) * remote(small, small);
+    if (small == 0) return own(1) + (num_large - 1) * remote(1, 1);
+    return own(large) + (num_large - 1) * remote(large, large) + (cp - num_large) * remote(large, small);
+  }
+};
+
+}  // namespace zoetrope

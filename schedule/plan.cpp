@@ -1,0 +1,163 @@
+#include "schedule/plan.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/files.h"
+
+namespace zoetrope {
+namespace {
+
+/// Shards of one sample while a plan is checked.
+struct Found {
+  int64_t wave = -1;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+};
+
+void check_ranges(std::vector<Found>& found, const std::vector<int64_t>& lengths) {
+  for (size_t sample = 0; sample < lengths.size(); ++sample) {
+    auto& ranges = found[sample].ranges;
+    std::sort(ranges.begin(), ranges.end());
+    int64_t covered = 0;
+    for (const auto& [begin, end] : ranges) {
+      ZT_REQUIRE(begin == covered, "plan: sample ", sample, ", wave ", found[sample].wave, ": a shard begins at token ",
+                 begin, ", expected ", covered, " (tokens are covered exactly once, without gaps)");
+      covered = end;
+    }
+    ZT_REQUIRE(covered == lengths[sample], "plan: sample ", sample, " has ", lengths[sample], " tokens, the plan covers ",
+               covered);
+  }
+}
+
+void check_rings(const Wave& wave, int64_t wave_index) {
+  const std::vector<RingView> expected = split_samples(wave);
+  ZT_REQUIRE(expected.size() == wave.rings.size(), "plan: wave ", wave_index, " lists ", wave.rings.size(),
+             " rings, but ", expected.size(), " samples lie on more than one slot");
+  for (size_t i = 0; i < expected.size(); ++i)
+    ZT_REQUIRE(expected[i].sample == wave.rings[i].sample, "plan: wave ", wave_index, ", ring ", i, " is of sample ",
+               wave.rings[i].sample, ", expected ", expected[i].sample, " (split samples in ascending order)");
+}
+
+}  // namespace
+
+const char* name_of(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::kRing: return "ring";
+  }
+  return "?";
+}
+
+std::vector<int> ring_members(const Wave& wave, int64_t sample) {
+  std::vector<std::pair<int64_t, int>> first;
+  for (size_t slot = 0; slot < wave.slots.size(); ++slot) {
+    int64_t begin = -1;
+    for (const Shard& shard : wave.slots[slot])
+      if (shard.sample == sample && (begin < 0 || shard.begin < begin)) begin = shard.begin;
+    if (begin >= 0) first.emplace_back(begin, int(slot));
+  }
+  std::sort(first.begin(), first.end());
+  std::vector<int> members;
+  for (const auto& entry : first) members.push_back(entry.second);
+  return members;
+}
+
+std::vector<RingView> split_samples(const Wave& wave) {
+  struct Piece { int64_t sample, begin, tokens; int slot; };
+  std::vector<Piece> pieces;
+  for (size_t slot = 0; slot < wave.slots.size(); ++slot)
+    for (const Shard& shard : wave.slots[slot])
+      pieces.push_back({shard.sample, shard.begin, shard.num_tokens(), int(slot)});
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
+  });
+  std::vector<RingView> rings;
+  for (size_t first = 0, last = 0; first < pieces.size(); first = last) {
+    RingView ring{pieces[first].sample, {}, {}};
+    for (last = first; last < pieces.size() && pieces[last].sample == ring.sample; ++last) {
+      const auto at = std::find(ring.members.begin(), ring.members.end(), pieces[last].slot);
+      if (at != ring.members.end()) {
+        ring.tokens[size_t(at - ring.members.begin())] += pieces[last].tokens;
+        continue;
+      }
+      ring.members.push_back(pieces[last].slot);
+      ring.tokens.push_back(pieces[last].tokens);
+    }
+    if (ring.members.size() > 1) rings.push_back(std::move(ring));
+  }
+  return rings;
+}
+
+void list_rings(Plan& plan) {
+  for (Wave& wave : plan.waves) {
+    wave.rings.clear();
+    for (const RingView& ring : split_samples(wave)) wave.rings.push_back({ring.sample, Exchange::kRing});
+  }
+}
+
+void validate_plan(const Plan& plan, const std::vector<int64_t>& lengths, int64_t num_slots) {
+  std::vector<Found> found(lengths.size());
+  for (int64_t w = 0; w < int64_t(plan.waves.size()); ++w) {
+    const Wave& wave = plan.waves[size_t(w)];
+    ZT_REQUIRE(int64_t(wave.slots.size()) == num_slots, "plan: wave ", w, " has ", wave.slots.size(), " slots, expected ",
+               num_slots);
+    for (int64_t s = 0; s < num_slots; ++s)
+      for (const Shard& shard : wave.slots[size_t(s)]) {
+        ZT_REQUIRE(shard.sample >= 0 && shard.sample < int64_t(lengths.size()), "plan: wave ", w, ", slot ", s,
+                   " names sample ", shard.sample, ", the batch has ", lengths.size());
+        ZT_REQUIRE(shard.begin >= 0 && shard.begin < shard.end, "plan: wave ", w, ", slot ", s, ", sample ", shard.sample,
+                   ": tokens [", shard.begin, ", ", shard.end, ") are no range");
+        Found& sample = found[size_t(shard.sample)];
+        ZT_REQUIRE(sample.wave < 0 || sample.wave == w, "plan: sample ", shard.sample, " lies in waves ", sample.wave,
+                   " and ", w, " (slot ", s, "), expected one wave");
+        sample.wave = w;
+        sample.ranges.emplace_back(shard.begin, shard.end);
+      }
+    check_rings(wave, w);
+  }
+  check_ranges(found, lengths);
+}
+
+uint64_t hash_of(const Plan& plan) {
+  std::string bytes;
+  const auto put = [&](int64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  put(int64_t(plan.waves.size()));
+  for (const Wave& wave : plan.waves) {
+    put(int64_t(wave.slots.size()));
+    for (const auto& slot : wave.slots) {
+      put(int64_t(slot.size()));
+      for (const Shard& shard : slot) {
+        put(shard.sample);
+        put(shard.begin);
+        put(shard.end);
+      }
+    }
+    put(int64_t(wave.rings.size()));
+    for (const Ring& ring : wave.rings) {
+      put(ring.sample);
+      put(int64_t(ring.exchange));
+    }
+  }
+  return fnv1a(bytes);
+}
+
+int64_t tokens_of(const std::vector<Shard>& slot) {
+  int64_t tokens = 0;
+  for (const Shard& shard : slot) tokens += shard.num_tokens();
+  return tokens;
+}
+
+int64_t max_tokens_per_slot(const Plan& plan) {
+  int64_t most = 0;
+  for (const Wave& wave : plan.waves)
+    for (const auto& slot : wave.slots) most = std::max(most, tokens_of(slot));
+  return most;
+}
+
+int64_t max_segments_per_slot(const Plan& plan) {
+  size_t most = 0;
+  for (const Wave& wave : plan.waves)
+    for (const auto& slot : wave.slots) most = std::max(most, slot.size());
+  return int64_t(most);
+}
+
+}  // namespace zoetrope

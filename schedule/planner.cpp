@@ -1,0 +1,60 @@
+#include "schedule/planner.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace zoetrope {
+namespace {
+
+Plan plan_with_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
+                  const Cluster& cluster, int64_t cp) {
+  return planner == "static" ? plan_static(lengths, cluster, cp) : plan_static_balanced(lengths, cost, cluster, cp);
+}
+
+}  // namespace
+
+const std::vector<std::string>& planner_names() {
+  static const std::vector<std::string> names{"static", "static-balanced", "elastic"};
+  return names;
+}
+
+void check_batch(const std::vector<int64_t>& lengths, const Cluster& cluster) {
+  ZT_REQUIRE(cluster.num_slots > 0, "plan: ", cluster.num_slots, " ranks, expected at least 1");
+  ZT_REQUIRE(cluster.tokens_per_slot > 0, "plan: ", cluster.tokens_per_slot, " tokens per rank, expected at least 1");
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    ZT_REQUIRE(lengths[i] > 0, "plan: sample ", i, " has ", lengths[i], " tokens, expected at least 1");
+    ZT_REQUIRE(lengths[i] <= cluster.num_slots * cluster.tokens_per_slot, "plan: sample ", i, " has ", lengths[i],
+               " tokens, and all ", cluster.num_slots, " ranks together hold ", cluster.num_slots, " x ",
+               cluster.tokens_per_slot, " = ", cluster.num_slots * cluster.tokens_per_slot,
+               "; use more ranks, more memory per rank, or ingest with a smaller --area or --max-seconds");
+  }
+}
+
+int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
+                   const Cluster& cluster) {
+  int64_t best = 0, best_ns = 0;
+  for (int64_t cp : feasible_cp_sizes(lengths, cluster)) {
+    const int64_t total = makespan_of(plan_with_cp(planner, lengths, cost, cluster, cp), cost).total_ns;
+    if (best == 0 || total < best_ns) best = cp, best_ns = total;
+  }
+  ZT_REQUIRE(best > 0, "plan: no CP size that divides ", cluster.num_slots, " ranks fits the samples into ",
+             cluster.tokens_per_slot, " tokens per rank");
+  return best;
+}
+
+Plan make_plan(const PlanRequest& request, const std::vector<int64_t>& lengths, const CostModel& cost,
+               const Cluster& cluster) {
+  check_batch(lengths, cluster);
+  if (request.planner == "elastic") {
+    if (request.cp != 0)
+      throw UsageError("--cp fixes the size of the static planners; the elastic planner chooses it per sample");
+    return plan_elastic(lengths, cost, cluster);
+  }
+  if (request.planner != "static" && request.planner != "static-balanced")
+    throw UsageError(join_message("planner '", request.planner, "' is unknown; there are static, static-balanced, elastic"));
+  const int64_t cp = request.cp > 0 ? request.cp : fastest_cp(request.planner, lengths, cost, cluster);
+  return plan_with_cp(request.planner, lengths, cost, cluster, cp);
+}
+
+}  // namespace zoetrope
