@@ -10,6 +10,7 @@ namespace zoetrope {
 /// kF64 exists for the double-precision reference in tests; no production backend computes in it.
 enum class DType { kF32, kBF16, kF64, kU8, kI32, kI64 };
 
+/// Bytes of one element.
 constexpr size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::kF32: return 4;
@@ -22,6 +23,7 @@ constexpr size_t size_of(DType dtype) {
   return 0;
 }
 
+/// "f32", "bf16", ...
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::kF32: return "f32";

@@ -31,6 +31,7 @@ struct RandomKey {
   int64_t draw = 0;
   int64_t token = 0;
 
+  /// Four random words of a group of channels.
   std::array<uint32_t, 4> words(int64_t channel_group) const {
     const uint64_t d = uint64_t(draw);
     return philox({uint32_t(channel_group), uint32_t(token), uint32_t(d), uint32_t(d >> 32) ^ (uint32_t(purpose) << 8)},

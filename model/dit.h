@@ -43,6 +43,7 @@ struct ActivationBytes {
   int64_t fixed = 0, per_token = 0, per_segment = 0;
   int64_t of(int64_t tokens, int64_t segments) const { return fixed + per_token * tokens + per_segment * segments; }
 };
+/// The figures of one model and precision.
 ActivationBytes activation_bytes(const ModelConfig& config, Precision precision);
 
 }  // namespace zoetrope

@@ -112,6 +112,7 @@ struct ParallelHooks {
 struct SampleRows {
   int64_t first_segment = 0, begin = 0, end = 0;
 };
+/// The samples of a micro-batch.
 std::vector<SampleRows> sample_rows(const MicroBatch& batch);
 
 }  // namespace zoetrope

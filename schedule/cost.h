@@ -85,6 +85,7 @@ struct Makespan {
   std::vector<int64_t> busy_ns;  ///< per slot, without waits
   double max_over_mean = 1;      ///< of busy_ns
 };
+/// Executes a plan in the cost model.
 Makespan makespan_of(const Plan& plan, const CostModel& cost);
 
 /// Dual lower bound on the makespan of any plan, any ring size, uneven shards.

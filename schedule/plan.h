@@ -15,6 +15,7 @@ struct Shard {
 };
 
 enum class Exchange { kRing };
+/// The scheme's name in plan files.
 const char* name_of(Exchange exchange);
 
 /// A sample on more than one slot of its wave. Members: the slots that hold its shards, in order of their

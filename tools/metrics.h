@@ -36,6 +36,7 @@ int64_t resident_bytes();
 class MetricsWriter {
  public:
   MetricsWriter(const std::string& run, int64_t resumed_step);
+  /// One step as one line, flushed.
   void write(const StepMetrics& metrics);
 
  private:

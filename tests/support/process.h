@@ -22,6 +22,7 @@ class Process {
   ~Process();  ///< kills the group when still running
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+  /// Sends a signal to all processes of the group, or to its first alone.
   void signal_group(int signal) const;
   void signal_leader(int signal) const;
   /// Waits up to this long; true when it has ended.
