@@ -1,4 +1,6 @@
 // Self-attention of samples whose tokens lie on several ranks: rings of any members with uneven shards.
+// Every member sends its own K, V straight to each mate, one exchange step after the other, and merges the
+// mates' blocks into its running (output, log-sum-exp); backward sends dK, dV back to their owner.
 #pragma once
 
 #include <memory>
@@ -11,17 +13,22 @@
 
 namespace zoetrope {
 
-/// Time that a rank spent where nothing was computed, and bytes it moved; reset by the caller.
+/// Time that a rank spent where nothing was computed, and bytes it received; reset by the caller.
 struct ExchangeStats {
   double wait_seconds = 0, transfer_bytes = 0;
   int64_t exchanges = 0;
 };
 
+/// Faults that tests plant, to show that they would be noticed.
+enum class RingFault { kNone, kSkipStep, kLoseGradient };
+
 /// AttentionHook over a Comm. Per wave it is told the plan; KV of ring mates arrives in double-buffered
-/// fixed areas while blocks already here are computed.
+/// fixed areas while blocks already here are computed. Transfers are issued in the order of
+/// schedule/issue_order.h, on every rank.
 class ContextAttention : public AttentionHook {
  public:
-  /// `max_tokens`: largest shard of a split sample; sizes the fixed ring buffers.
+  /// `max_tokens`: largest shard of a split sample; sizes the fixed ring buffers. While it lives, `ops` calls
+  /// `comm.progress()` between blocks of attention.
   ContextAttention(const Ops& ops, Comm& comm, Arena& arena, const ModelConfig& config, Precision precision,
                    int64_t max_tokens);
   ~ContextAttention() override;
@@ -37,6 +44,8 @@ class ContextAttention : public AttentionHook {
   ExchangeStats& stats();
   /// Persistent bytes of the ring buffers for this many tokens.
   static int64_t buffer_bytes(const ModelConfig& config, Precision precision, int64_t max_tokens);
+  /// Tests only.
+  void plant_fault(RingFault fault);
 
  private:
   struct State;

@@ -1,0 +1,47 @@
+// A Comm whose calls block until they are complete: what NCCL may do. Code that runs on it has no circle of
+// waits, whatever the transport buffers.
+#pragma once
+
+#include <memory>
+
+#include "core/check.h"
+#include "parallel/comm.h"
+
+namespace zoetrope::test {
+
+/// Wraps a rank of `run_local_ranks`, which reports a circle as an error.
+class RendezvousComm : public Comm {
+ public:
+  explicit RendezvousComm(Comm& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  const char* name() const override { return "rendezvous"; }
+  std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
+                                     const std::vector<Receive>& receives) override {
+    return completed(inner_.exchange(sends, receives));
+  }
+  void progress() override { inner_.progress(); }
+  void all_reduce_sum(const Tensor& values) override { inner_.all_reduce_sum(values); }
+  std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override {
+    return completed(inner_.start_all_reduce_sum(values));
+  }
+  double all_reduce_max(double value) override { return inner_.all_reduce_max(value); }
+  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override {
+    return inner_.all_gather(data, bytes);
+  }
+  void broadcast(void* data, int64_t bytes, int root) override { inner_.broadcast(data, bytes, root); }
+  void barrier() override { inner_.barrier(); }
+  [[noreturn]] void abort(const std::string& message) override {
+    inner_.abort(message);
+    throw Error(message);  // not reached: compilers do not see that a virtual call never returns
+  }
+
+ private:
+  static std::unique_ptr<Transfer> completed(std::unique_ptr<Transfer> transfer) {
+    transfer->wait();
+    return transfer;
+  }
+  Comm& inner_;
+};
+
+}  // namespace zoetrope::test
