@@ -10,8 +10,10 @@
 // Throws: Error on any shape or type mismatch, at entry.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/arena.h"
@@ -114,6 +116,10 @@ class Ops {
                                   const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
                                   const Tensor& delta, std::span<const AttentionItem> items,
                                   int64_t num_heads, double scale) const = 0;
+
+  /// Attention calls `progress` between its blocks, from the calling thread alone, so that transfers under way
+  /// can advance; an empty function turns it off. Backends whose ops return at once ignore it.
+  virtual void set_progress(std::function<void()> progress) const { (void)progress; }
 
   // --- loss and optimizer --------------------------------------------------------------------------
   /// Returns sum over rows t of weight[t] * sum_c (y - target)^2 as a double summed in a fixed order, and

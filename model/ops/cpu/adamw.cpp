@@ -1,0 +1,132 @@
+// Loss, norm of the gradient, and the optimizer: AdamW and the moving average in one pass over memory.
+#include "model/ops/cpu/checks.h"
+#include "model/ops/cpu/cpu_ops.h"
+#include "model/ops/cpu/segment_sums.h"
+#include "model/ops/cpu/simd.h"
+
+namespace zoetrope {
+namespace {
+
+using namespace cpu;
+using simd::D8;
+using simd::F16;
+using simd::for_lanes;
+using simd::load;
+using simd::store;
+
+constexpr int64_t kPiece = 16384;         // elements per task of the optimizer: 64 KiB of each operand
+constexpr int64_t kMaxPartialSums = 4096;  // 32 KiB of work space, whatever the number of parameters
+
+/// Adds the squares of the lanes to eight running sums in double.
+D8 add_squares(D8 total, F16 v) {
+  float lanes[simd::kLanes];
+  store(lanes, v);
+  D8 low, high;
+  for (int i = 0; i < 8; ++i) {
+    low[i] = lanes[i];
+    high[i] = lanes[i + 8];
+  }
+  return total + low * low + high * high;
+}
+
+struct AdamwNumbers {
+  float grad_scale, beta1, rest1, beta2, rest2, keep, rate, root_correction, epsilon, ema_rest;
+};
+
+template <bool kEma>
+void adamw_piece(float* value, float* first, float* second, float* ema, const float* grad, int64_t count,
+                 const AdamwNumbers& a) {
+  for_lanes(count, [&](int64_t i, int64_t n) {
+    const F16 g = load(grad + i, n) * a.grad_scale;
+    const F16 m = a.beta1 * load(first + i, n) + a.rest1 * g;
+    const F16 v = a.beta2 * load(second + i, n) + a.rest2 * (g * g);
+    F16 root;
+    for (int lane = 0; lane < simd::kLanes; ++lane) root[lane] = std::sqrt(v[lane]);
+    const F16 updated = load(value + i, n) * a.keep - a.rate * m / (root * a.root_correction + a.epsilon);
+    store(first + i, m, n);
+    store(second + i, v, n);
+    store(value + i, updated, n);
+    if constexpr (kEma) {
+      const F16 average = load(ema + i, n);
+      store(ema + i, average + a.ema_rest * (updated - average), n);
+    }
+  });
+}
+
+}  // namespace
+
+double CpuOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
+                             const Tensor& weight, double grad_scale) const {
+  const char* op = "squared_error";
+  const int64_t T = y.rows(), P = y.row_size();
+  check_wide(op, "y", y, T, P);
+  check_wide(op, "target", target, T, P);
+  check_matrix(op, "dy", dy, T, P);
+  check_vector(op, "weight", weight, T);
+  check_vector(op, "row_loss", row_loss, T);
+  const ArenaScope scope(workspace_);
+  double* sums = workspace_.take({T}, DType::kF64).data<double>();
+  dispatch(dy.dtype(), [&]<class Dy>(Dy) {
+    for_rows(pool_, T, [&](int64_t t) {
+      const float w = weight.data<float>()[t], factor = float(2.0 * double(w) * grad_scale);
+      D8 total{};
+      for_lanes(P, [&](int64_t i, int64_t n) {
+        const F16 difference = load(y.row<float>(t) + i, n) - load(target.row<float>(t) + i, n);
+        total = add_squares(total, difference);
+        store(dy.row<Dy>(t) + i, difference * factor, n);
+      });
+      sums[t] = double(w) * simd::sum(total);
+      row_loss.data<float>()[t] = float(sums[t]);
+    });
+  });
+  double total = 0;
+  for (int64_t t = 0; t < T; ++t) total += sums[t];
+  return total;
+}
+
+double CpuOps::sum_squares(const Tensor& x) const {
+  ZT_CHECK(x.dtype() == DType::kF32 && x.dense(), "sum_squares: x is ", x.shape_text(), ", expected dense f32");
+  const int64_t count = x.size();
+  const int64_t piece = std::max(kPiece, (count / kMaxPartialSums + simd::kLanes) / simd::kLanes * simd::kLanes);
+  const int64_t pieces = (count + piece - 1) / piece;
+  const ArenaScope scope(workspace_);
+  double* sums = workspace_.take({pieces}, DType::kF64).data<double>();
+  const float* data = x.data<float>();
+  pool_.parallel_for(pieces, [&](int64_t p) {
+    D8 total{};
+    for_lanes(std::min(piece, count - p * piece),
+              [&](int64_t i, int64_t n) { total = add_squares(total, load(data + p * piece + i, n)); });
+    sums[p] = simd::sum(total);
+  });
+  double total = 0;
+  for (int64_t p = 0; p < pieces; ++p) total += sums[p];
+  return total;
+}
+
+void CpuOps::adamw(const Tensor& value, const Tensor& first, const Tensor& second, const Tensor& ema,
+                   const Tensor& grad, const AdamwStep& step) const {
+  const char* op = "adamw";
+  const int64_t count = value.size();
+  check_vector(op, "value", value, count);
+  check_vector(op, "first", first, count);
+  check_vector(op, "second", second, count);
+  check_vector(op, "grad", grad, count);
+  if (ema.defined()) check_vector(op, "ema", ema, count);
+  ZT_CHECK(step.step >= 1, op, ": step is ", step.step, ", steps count from 1");
+  const double correction1 = 1 - std::pow(step.beta1, double(step.step));
+  const double correction2 = 1 - std::pow(step.beta2, double(step.step));
+  const AdamwNumbers numbers{float(step.grad_scale), float(step.beta1), float(1 - step.beta1),
+                             float(step.beta2), float(1 - step.beta2),
+                             float(1 - step.learning_rate * step.weight_decay),
+                             float(step.learning_rate / correction1), float(1 / std::sqrt(correction2)),
+                             float(step.epsilon), float(1 - step.ema_decay)};
+  float* ema_data = ema.defined() ? ema.data<float>() : nullptr;
+  pool_.parallel_for((count + kPiece - 1) / kPiece, [&](int64_t p) {
+    const int64_t at = p * kPiece, n = std::min(kPiece, count - at);
+    float *v = value.data<float>() + at, *m = first.data<float>() + at, *s = second.data<float>() + at;
+    if (ema_data) adamw_piece<true>(v, m, s, ema_data + at, grad.data<float>() + at, n, numbers);
+    else adamw_piece<false>(v, m, s, nullptr, grad.data<float>() + at, n, numbers);
+  });
+}
+
+}  // namespace zoetrope

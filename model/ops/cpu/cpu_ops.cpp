@@ -1,0 +1,34 @@
+#include "model/ops/cpu/cpu_ops.h"
+
+#include <algorithm>
+
+#include "model/ops/cpu/products.h"
+#include "model/ops/cpu/segment_sums.h"
+
+namespace zoetrope {
+
+CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace)
+    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()) {}
+CpuOps::~CpuOps() = default;
+
+int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
+                            int64_t head_width, DType compute) {
+  (void)head_width;
+  (void)compute;
+  const int64_t widest = std::max(6 * width, ffn);  // 6 D: the columns of the time projection
+  const int64_t blocks = (max_tokens + cpu::kSumRows - 1) / cpu::kSumRows;
+  const int64_t sums = Arena::padded((2 * blocks + num_threads) * 2 * widest * 4 + 8 * blocks + 64);
+  // oneDNN copies a tile of each operand at most: 16 MiB and the operands of the largest product per thread.
+  const int64_t products = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
+  return std::max(sums, products) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);
+}
+
+PrecisionSupport cpu_precision_support(DType compute) {
+  if (compute == DType::kF32) return {true, "f32 products by oneDNN"};
+  if (compute != DType::kBF16)
+    return {false, join_message("products in ", name_of(compute), " are not implemented on cpu")};
+  if (has_native_bf16()) return {true, "bf16 products by oneDNN"};
+  return {false, "this processor has no bf16 products: they run in f32 on bf16-rounded operands"};
+}
+
+}  // namespace zoetrope

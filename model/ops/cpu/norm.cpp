@@ -1,0 +1,164 @@
+// Layer norms, modulated per segment or with weight and bias: one pass over a row for its statistics, one for
+// the output; backward adds to the residual's gradient and sums the modulation's by segment.
+// Shapes: T rows, D width, S segments.
+#include "model/ops/cpu/checks.h"
+#include "model/ops/cpu/cpu_ops.h"
+#include "model/ops/cpu/segment_sums.h"
+#include "model/ops/cpu/simd.h"
+
+namespace zoetrope {
+namespace {
+
+using namespace cpu;
+using simd::F16;
+using simd::for_lanes;
+using simd::load;
+using simd::store;
+
+struct Statistics {
+  float mean, rstd;
+};
+
+Statistics row_statistics(const float* x, int64_t width, float eps) {
+  F16 total{};
+  for_lanes(width, [&](int64_t i, int64_t n) { total += load(x + i, n); });
+  const float mean = simd::sum(total) / float(width);
+  F16 squares{};
+  int64_t i = 0;
+  for (; i + simd::kLanes <= width; i += simd::kLanes) {
+    const F16 d = load(x + i) - mean;
+    squares += d * d;
+  }
+  float variance = simd::sum(squares);
+  for (; i < width; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  return {mean, 1.0f / std::sqrt(variance / float(width) + eps)};
+}
+
+/// y = (x - mean) rstd (offset + scale) + shift, offset 1 for modulation, 0 for an affine weight.
+template <class Y>
+void norm_row(Y* y, const float* x, Statistics s, const float* shift, const float* scale, float offset,
+              int64_t width) {
+  for_lanes(width, [&](int64_t i, int64_t n) {
+    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+    store(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
+  });
+}
+
+/// dx += rstd (g - mean(g) - xhat mean(g xhat)) with g = dy (offset + scale); dscale += dy xhat, dshift += dy.
+template <class Dy>
+void norm_backward_row(float* dx, float* dshift, float* dscale, const Dy* dy, const float* x, Statistics s,
+                       const float* scale, float offset, int64_t width) {
+  F16 total{}, projected{};
+  for_lanes(width, [&](int64_t i, int64_t n) {
+    const F16 d = load(dy + i, n), g = d * (load(scale + i, n) + offset);
+    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+    total += g;
+    projected += g * normal;
+    store(dshift + i, load(dshift + i, n) + d, n);
+    store(dscale + i, load(dscale + i, n) + d * normal, n);
+  });
+  const float mean = simd::sum(total) / float(width), slope = simd::sum(projected) / float(width);
+  for_lanes(width, [&](int64_t i, int64_t n) {
+    const F16 g = load(dy + i, n) * (load(scale + i, n) + offset);
+    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+    store(dx + i, load(dx + i, n) + s.rstd * ((g - mean) - normal * slope), n);
+  });
+}
+
+Statistics saved(const Tensor& stats, int64_t t) {
+  const float* row = stats.row<float>(t);
+  return {row[0], row[1]};
+}
+
+void save(const Tensor& stats, int64_t t, Statistics s) {
+  float* row = stats.row<float>(t);
+  row[0] = s.mean;
+  row[1] = s.rstd;
+}
+
+}  // namespace
+
+void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& shift,
+                                 const Tensor& scale, const Tensor& segment, double eps) const {
+  const char* op = "layer_norm_modulate";
+  const int64_t T = x.rows(), D = x.row_size();
+  check_wide(op, "x", x, T, D);
+  check_matrix(op, "y", y, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_wide(op, "shift", shift, shift.rows(), D);
+  check_wide(op, "scale", scale, shift.rows(), D);
+  check_vector(op, "segment", segment, T, DType::kI32);
+  const int32_t* segments = segment.data<int32_t>();
+  dispatch(y.dtype(), [&]<class Y>(Y) {
+    for_rows(pool_, T, [&](int64_t t) {
+      const Statistics s = row_statistics(x.row<float>(t), D, float(eps));
+      save(stats, t, s);
+      norm_row(y.row<Y>(t), x.row<float>(t), s, shift.row<float>(segments[t]), scale.row<float>(segments[t]),
+               1.0f, D);
+    });
+  });
+}
+
+void CpuOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
+                                          const Tensor& dy, const Tensor& x, const Tensor& stats,
+                                          const Tensor& scale, const Tensor& segment) const {
+  const char* op = "layer_norm_modulate_backward";
+  const int64_t T = x.rows(), D = x.row_size(), S = scale.rows();
+  check_wide(op, "x", x, T, D);
+  check_wide(op, "dx", dx, T, D);
+  check_matrix(op, "dy", dy, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_wide(op, "scale", scale, S, D);
+  check_wide(op, "dshift", dshift, S, D);
+  check_wide(op, "dscale", dscale, S, D);
+  check_vector(op, "segment", segment, T, DType::kI32);
+  dispatch(dy.dtype(), [&]<class Dy>(Dy) {
+    sum_by_segment<2>(pool_, workspace_, T, D, segment.data<int32_t>(), {dshift, dscale},
+                      [&](int64_t t, int64_t s, const std::array<float*, 2>& sums) {
+                        norm_backward_row(dx.row<float>(t), sums[0], sums[1], dy.row<Dy>(t), x.row<float>(t),
+                                          saved(stats, t), scale.row<float>(s), 1.0f, D);
+                      });
+  });
+}
+
+void CpuOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias, double eps) const {
+  const char* op = "layer_norm";
+  const int64_t T = x.rows(), D = x.row_size();
+  check_wide(op, "x", x, T, D);
+  check_matrix(op, "y", y, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_vector(op, "weight", weight, D);
+  check_vector(op, "bias", bias, D);
+  dispatch(y.dtype(), [&]<class Y>(Y) {
+    for_rows(pool_, T, [&](int64_t t) {
+      const Statistics s = row_statistics(x.row<float>(t), D, float(eps));
+      save(stats, t, s);
+      norm_row(y.row<Y>(t), x.row<float>(t), s, bias.data<float>(), weight.data<float>(), 0.0f, D);
+    });
+  });
+}
+
+void CpuOps::layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
+                                 const Tensor& dy, const Tensor& x, const Tensor& stats,
+                                 const Tensor& weight) const {
+  const char* op = "layer_norm_backward";
+  const int64_t T = x.rows(), D = x.row_size();
+  check_wide(op, "x", x, T, D);
+  check_wide(op, "dx", dx, T, D);
+  check_matrix(op, "dy", dy, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_vector(op, "weight", weight, D);
+  check_vector(op, "dweight", dweight, D);
+  check_vector(op, "dbias", dbias, D);
+  const std::array<Tensor, 2> sums{dbias.reshape({1, D}), dweight.reshape({1, D})};
+  dispatch(dy.dtype(), [&]<class Dy>(Dy) {
+    sum_by_segment<2>(pool_, workspace_, T, D, nullptr, sums,
+                      [&](int64_t t, int64_t, const std::array<float*, 2>& partial) {
+                        norm_backward_row(dx.row<float>(t), partial[0], partial[1], dy.row<Dy>(t),
+                                          x.row<float>(t), saved(stats, t), weight.data<float>(), 0.0f, D);
+                      });
+  });
+}
+
+}  // namespace zoetrope

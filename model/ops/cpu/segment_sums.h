@@ -1,0 +1,66 @@
+// Column sums over the rows of each segment (gradients of shifts, scales, gates, norm weights and biases), in
+// an order that depends on the rows alone: rows are summed within fixed blocks, blocks in their order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "core/arena.h"
+#include "core/thread_pool.h"
+#include "model/ops/cpu/simd.h"
+
+namespace zoetrope::cpu {
+
+inline constexpr int64_t kSumRows = 64;  // rows per block: short sums, and enough blocks for all threads
+
+/// Adds to `sums[i]` [S, width] the rows that `row_work(t, s, accumulators)` adds into its accumulators
+/// (kNum pointers to `width` floats). `segment` [T] i32, or null for a single segment 0.
+/// A segment that begins and ends inside a block is nobody else's, so the block adds to it directly; the
+/// block's first and last segment go through partial sums, which are added in block order.
+template <int kNum, class RowWork>
+void sum_by_segment(const ThreadPool& pool, Arena& arena, int64_t num_rows, int64_t width,
+                    const int32_t* segment, const std::array<Tensor, kNum>& sums, const RowWork& row_work) {
+  if (num_rows == 0) return;
+  const ArenaScope scope(arena);
+  const int64_t blocks = (num_rows + kSumRows - 1) / kSumRows;
+  const Tensor partial = arena.take({blocks * 2, kNum * width}, DType::kF32);
+  const Tensor inner = arena.take({pool.num_threads(), kNum * width}, DType::kF32);
+  const Tensor owner = arena.take({blocks * 2}, DType::kI32);
+  int32_t* owners = owner.data<int32_t>();
+  const auto add = [&](int64_t s, const float* from) {
+    for (int i = 0; i < kNum; ++i) {
+      float* to = sums[size_t(i)].template row<float>(s);
+      for (int64_t c = 0; c < width; ++c) to[c] += from[i * width + c];
+    }
+  };
+  pool.parallel_for_indexed(blocks, [&](int64_t block, int thread) {
+    const int64_t end = std::min(num_rows, (block + 1) * kSumRows);
+    owners[2 * block] = owners[2 * block + 1] = -1;
+    for (int64_t begin = block * kSumRows, next = begin; begin < end; begin = next) {
+      const int32_t s = segment ? segment[begin] : 0;
+      while (next < end && (!segment || segment[next] == s)) ++next;
+      const bool is_first = begin == block * kSumRows, is_last = next == end;
+      float* rows = is_first ? partial.row<float>(2 * block)
+                    : is_last ? partial.row<float>(2 * block + 1) : inner.row<float>(thread);
+      std::memset(rows, 0, size_t(kNum * width) * sizeof(float));
+      std::array<float*, kNum> accumulators;
+      for (int i = 0; i < kNum; ++i) accumulators[size_t(i)] = rows + i * width;
+      for (int64_t t = begin; t < next; ++t) row_work(t, int64_t(s), accumulators);
+      if (is_first || is_last) owners[2 * block + (is_first ? 0 : 1)] = s;
+      else add(s, rows);
+    }
+  });
+  for (int64_t slot = 0; slot < 2 * blocks; ++slot)
+    if (owners[slot] >= 0) add(owners[slot], partial.row<float>(slot));
+}
+
+/// Runs work(row) for all rows, in blocks.
+template <class Work>
+void for_rows(const ThreadPool& pool, int64_t num_rows, const Work& work, int64_t rows_per_task = kSumRows) {
+  pool.parallel_for((num_rows + rows_per_task - 1) / rows_per_task, [&](int64_t block) {
+    const int64_t end = std::min(num_rows, (block + 1) * rows_per_task);
+    for (int64_t t = block * rows_per_task; t < end; ++t) work(t);
+  });
+}
+
+}  // namespace zoetrope::cpu
