@@ -45,6 +45,7 @@ class AllReduce : public Transfer {
 /// The sums that a rank has in flight, so that `progress` reaches them; gives each its tags.
 class SumsInFlight {
  public:
+  /// Posts the first messages of a sum.
   std::unique_ptr<Transfer> start(int rank, int size, const Tensor& values, const PostMessages& post);
   void progress();
 
