@@ -21,6 +21,7 @@ struct KeyValueArea {
 /// All areas of a rank; allocated once.
 struct RingAreas {
   RingAreas(const ModelConfig& config, Precision precision, int64_t max_tokens);
+  /// What the areas of a rank take.
   static int64_t bytes(const ModelConfig& config, Precision precision, int64_t max_tokens);
 
   int64_t max_tokens = 0;
