@@ -45,8 +45,9 @@ class AllReduce : public Transfer {
 /// The sums that a rank has in flight, so that `progress` reaches them; gives each its tags.
 class SumsInFlight {
  public:
-  /// Posts the first messages of a sum.
+  /// Starts one more sum.
   std::unique_ptr<Transfer> start(int rank, int size, const Tensor& values, const PostMessages& post);
+  /// Advances all of them and forgets those that are done.
   void progress();
 
  private:

@@ -20,8 +20,9 @@ struct KeyValueArea {
 
 /// All areas of a rank; allocated once.
 struct RingAreas {
+  /// `max_tokens`: largest block of a split sample.
   RingAreas(const ModelConfig& config, Precision precision, int64_t max_tokens);
-  /// What the areas of a rank take.
+  /// Bytes that they take.
   static int64_t bytes(const ModelConfig& config, Precision precision, int64_t max_tokens);
 
   int64_t max_tokens = 0;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "core/rng.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
 #include "model/ops/types.h"

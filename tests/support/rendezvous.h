@@ -16,6 +16,7 @@ class RendezvousComm : public Comm {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   const char* name() const override { return "rendezvous"; }
+  /// Completes before it returns.
   std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
                                      const std::vector<Receive>& receives) override {
     return completed(inner_.exchange(sends, receives));

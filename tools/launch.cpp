@@ -1,0 +1,173 @@
+#include "tools/launch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "core/check.h"
+#include "core/log.h"
+
+extern char** environ;
+
+namespace zoetrope {
+namespace {
+
+/// First number of "mpirun (Open MPI) 4.1.4".
+int open_mpi_major() {
+  std::string text;
+  if (FILE* pipe = popen("mpirun --version 2>/dev/null", "r")) {
+    char buffer[256];
+    while (std::fgets(buffer, sizeof buffer, pipe)) text += buffer;
+    pclose(pipe);
+  }
+  ZT_REQUIRE(!text.empty(), "mpirun was not found; install openmpi-bin, or use --ranks 1");
+  const std::string name = "(Open MPI) ";
+  const size_t at = text.find(name);
+  ZT_REQUIRE(at != std::string::npos, "the mpirun in PATH is not Open MPI's: '", text.substr(0, text.find('\n')),
+             "'; start the program under your own MPI launcher, without --ranks");
+  return std::atoi(text.c_str() + at + name.size());
+}
+
+std::vector<std::string> own_command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  ZT_CHECK(!words.empty(), "/proc/self/cmdline is empty");
+  return words;
+}
+
+std::string own_executable() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  ZT_CHECK(length > 0, "/proc/self/exe can't be read: ", std::strerror(errno));
+  return std::string(path, size_t(length));
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The child's side: mpirun in a process group of its own, so that Ctrl-C reaches the launcher alone.
+[[noreturn]] void exec_mpirun(std::vector<std::string> words, std::vector<std::string> variables) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a killed launcher leaves nothing behind
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGUSR1, SIG_IGN);  // inherited: a rank that is not ready yet doesn't die of it
+  if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, STDIN_FILENO);
+  std::vector<char*> arguments = pointers_to(words), environment = pointers_to(variables);
+  execvpe("mpirun", arguments.data(), environment.data());
+  _exit(127);
+}
+
+/// Waits for mpirun. A stop signal becomes SIGUSR1, again every second: one that came too early is lost.
+int wait_for_ranks(pid_t mpirun, const sigset_t& signals) {
+  int interrupts = 0;
+  bool stopping = false;
+  for (;;) {
+    int status = 0;
+    if (waitpid(mpirun, &status, WNOHANG) == mpirun)
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const timespec one_second{1, 0};
+    const int number = sigtimedwait(&signals, nullptr, &one_second);  // SIGCHLD ends the wait at once
+    if (number == SIGINT && ++interrupts > 1) {
+      log_warning("interrupted twice: ending without a checkpoint");
+      kill(mpirun, SIGTERM);
+    } else if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
+      stopping = true;
+    }
+    if (stopping && interrupts < 2) kill(mpirun, SIGUSR1);
+  }
+}
+
+int run_here(Comm& comm, const std::function<int(Comm&)>& body) {
+  set_log_rank(comm.rank(), comm.size());
+  try {
+    return int(comm.all_reduce_max(body(comm)));
+  } catch (const UsageError& error) {
+    // Every rank finds the same fault in the same flags: the first one says so.
+    if (comm.size() == 1) throw;
+    if (comm.rank() > 0) sleep(2);
+    log_error(error.what());
+    std::_Exit(2);
+  } catch (const std::exception& error) {
+    if (comm.size() == 1) throw;
+    comm.abort(error.what());
+  }
+  return 3;
+}
+
+/// Under srun without a PMI plugin every task is a world of its own and would train alone.
+void check_world_size(const Comm& comm) {
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (tasks == nullptr || std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return;
+  ZT_REQUIRE(std::atoi(tasks) == comm.size(), "srun started ", tasks, " tasks, but MPI sees ", comm.size(),
+             "; try srun --mpi=pmix (srun --mpi=list shows what your Slurm has)");
+}
+
+}  // namespace
+
+int launch_ranks(int argc, char** argv, int64_t num_ranks) {
+  ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks, ": this build has no MPI; install libopenmpi-dev and configure again");
+  const LaunchPlan plan = plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings());
+  for (const std::string& note : plan.notes) log_info(note);
+  std::vector<std::string> words{"mpirun"};
+  words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
+  words.push_back(own_executable());
+  words.insert(words.end(), argv + 1, argv + argc);
+  std::vector<std::string> variables = plan.environment;  // the first of two equal names counts
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t mpirun = fork();
+  ZT_REQUIRE(mpirun >= 0, "mpirun can't be started: ", std::strerror(errno));
+  if (mpirun == 0) exec_mpirun(std::move(words), std::move(variables));
+  const int code = wait_for_ranks(mpirun, signals);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return code;
+}
+
+int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
+  if (!launched_by_mpi()) {
+    if (num_ranks > 1) {
+      std::vector<std::string> words = own_command_line();
+      std::vector<char*> argv = pointers_to(words);
+      return launch_ranks(int(words.size()), argv.data(), num_ranks);
+    }
+    return run_here(*make_single_comm(), body);
+  }
+  if (std::getenv("ZOETROPE_LAUNCHED") != nullptr) prctl(PR_SET_PDEATHSIG, SIGKILL);  // mpirun is the parent
+  initialise_mpi(nullptr, nullptr);
+  int code = 0;
+  {
+    const std::unique_ptr<Comm> comm = make_mpi_comm();
+    code = run_here(*comm, [&](Comm& here) {
+      check_world_size(here);
+      if (num_ranks > 1 && num_ranks != here.size())
+        throw UsageError(join_message("--ranks ", num_ranks, ", but mpirun or srun started ", here.size(),
+                                      "; leave --ranks out, or give it the same number"));
+      return body(here);
+    });
+  }
+  finalise_mpi();
+  return code;
+}
+
+}  // namespace zoetrope
