@@ -20,13 +20,13 @@
 #include "core/rng.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
+#include "model/ops/flow_ops.h"
 #include "model/ops/types.h"
 
 namespace zoetrope {
 
-class Ops {
+class Ops : public FlowOps {
  public:
-  virtual ~Ops() = default;
   virtual const char* name() const = 0;
   virtual Device device() const = 0;
   virtual const Stream& stream() const = 0;
@@ -71,7 +71,7 @@ class Ops {
   /// rotation [T, K] wide holding (cos, sin) of the K/2 pairs interleaved, or undefined for none.
   virtual void rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x, const Tensor& weight,
                              const Tensor& rotation, int64_t num_heads, double eps) const = 0;
-  /// dx = ..., dweight += ... Shapes: dx, x [T, D] compute; dy [T, D] wide.
+  /// dx = ..., dweight += ... Shapes: dx, x [T, D] compute; dy [T, D] wide; dx may be dy when of one type.
   virtual void rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dy,
                                       const Tensor& x, const Tensor& rstd, const Tensor& weight,
                                       const Tensor& rotation, int64_t num_heads) const = 0;
@@ -94,6 +94,10 @@ class Ops {
   virtual void convert(const Tensor& y, const Tensor& x) const = 0;
   /// y += x, wide types.
   virtual void add(const Tensor& y, const Tensor& x) const = 0;
+  /// y[s] = x[s] + row for all rows; dense or row-strided. Shapes: y, x [S, N] wide; row [N] wide.
+  virtual void add_row(const Tensor& y, const Tensor& x, const Tensor& row) const;
+  /// drow += sum of the rows of dy. Shapes: drow [N] wide; dy [S, N] wide.
+  virtual void add_row_backward(const Tensor& drow, const Tensor& dy) const;
 
   // --- attention -----------------------------------------------------------------------------------
   /// Softmax attention per item and head, no mask inside an item, no score matrix stored.
@@ -132,12 +136,6 @@ class Ops {
   /// One AdamW update of flat wide tensors of equal size (decoupled decay); ema may be undefined.
   virtual void adamw(const Tensor& value, const Tensor& first, const Tensor& second, const Tensor& ema,
                      const Tensor& grad, const AdamwStep& step) const = 0;
-};
-
-/// Whether products in `compute` run natively on this processor, and how they run if not (one sentence).
-struct PrecisionSupport {
-  bool native = true;
-  std::string how;
 };
 
 /// The one factory. `pool` and `workspace` outlive the ops.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/tensor.h"
 
@@ -27,6 +28,12 @@ struct AdamwStep {
   double grad_scale = 1;
   int64_t step = 1;
   double ema_decay = 0;  ///< used when an ema tensor is given: ema = d ema + (1 - d) value
+};
+
+/// Whether products in a type run natively on this processor, and how they run if not (one sentence).
+struct PrecisionSupport {
+  bool native = true;
+  std::string how;
 };
 
 }  // namespace zoetrope
