@@ -1,32 +1,110 @@
-// The elastic planner: candidates of several kinds, the fastest predicted one wins.
-#include <optional>
+// The elastic planner: candidates of several kinds, the fastest predicted one wins. Static-balanced plans are
+// candidates too, so that the result is never slower than the best of them.
+#include "schedule/elastic.h"
+
+#include <algorithm>
+#include <numeric>
 
 #include "core/check.h"
+#include "schedule/bound.h"
 #include "schedule/planner.h"
+#include "schedule/static.h"
 
 namespace zoetrope {
 namespace {
 
-/// Keeps the plan with the least makespan; the first of equals.
-struct Best {
-  std::optional<Plan> plan;
-  int64_t total_ns = 0;
-  void offer(Plan candidate, const CostModel& cost) {
-    const int64_t total = makespan_of(candidate, cost).total_ns;
-    if (plan && total >= total_ns) return;
-    plan = std::move(candidate);
-    total_ns = total;
+constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring are tried
+
+/// True when a plan is so near the bound that more candidates are not worth their time.
+bool good_enough(const ElasticBatch& batch, const BestPlan& best) {
+  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 1024;
+}
+/// The same for pouring large batches, which takes longer than stacking them: 1 %.
+bool good_enough_for_large(const ElasticBatch& batch, const BestPlan& best) {
+  return batch.num_samples() > kSmallBatch && best.plan &&
+         best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 100;
+}
+
+/// Gallops from the bound up to a time that stacking reaches, then bisects.
+void offer_stacked(const ElasticBatch& batch, BestPlan& best) {
+  const auto attempt = [&](int64_t time) {
+    std::optional<Plan> plan = plan_stacked(batch, time, false);
+    if (!plan) return false;
+    if (batch.cost.wave > 0)
+      if (std::optional<Plan> merged = plan_stacked(batch, time, true)) best.offer(*std::move(merged), batch.cost_model);
+    best.offer(*std::move(plan), batch.cost_model);
+    return true;
+  };
+  int64_t excess = std::max<int64_t>(1, batch.bound_ns / 2048), low = 0;
+  for (int doubling = 0; !attempt(batch.bound_ns + excess); ++doubling) {
+    if (doubling == 16) return;
+    low = excess;
+    excess *= 2;
   }
-};
+  for (int round = 0; round < 4 && !good_enough(batch, best); ++round) {
+    const int64_t middle = low + (excess - low) / 2;
+    (attempt(batch.bound_ns + middle) ? excess : low) = middle;
+  }
+}
+
+void offer_poured(const ElasticBatch& batch, BestPlan& best) {
+  const int64_t cap = batch.cluster.num_slots * batch.cluster.tokens_per_slot;
+  int64_t fewest = (batch.total_tokens + cap - 1) / cap;
+  if (batch.cluster.segments_per_slot > 0)
+    fewest = std::max(fewest, (batch.num_samples() + batch.cluster.num_slots * batch.cluster.segments_per_slot - 1) /
+                                  (batch.cluster.num_slots * batch.cluster.segments_per_slot));
+  const bool small = batch.num_samples() <= kSmallBatch;
+  const int64_t most_held = small ? std::min<int64_t>(4, batch.num_samples()) : 0;
+  int successes = 0;
+  for (int64_t waves = fewest; waves <= batch.num_samples() && successes < (small ? 3 : 1); ++waves) {
+    bool fits = false;
+    for (int64_t held = 0; held <= most_held && !good_enough(batch, best); ++held)
+      for (const bool proportional : {false, true}) {
+        std::optional<Plan> plan = plan_poured(batch, {waves, held, proportional});
+        if (!plan) continue;
+        fits = true;
+        best.offer(*std::move(plan), batch.cost_model);
+      }
+    successes += fits;
+    if (good_enough(batch, best) || (best.plan && waves > fewest + 8)) return;
+  }
+}
 
 }  // namespace
 
+ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set, const Cluster& cluster_value)
+    : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
+  std::iota(sample.begin(), sample.end(), int64_t(0));
+  std::stable_sort(sample.begin(), sample.end(),
+                   [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
+  for (int64_t index : sample) {
+    tokens.push_back(lengths[size_t(index)]);
+    whole_ns.push_back(cost.whole(tokens.back()));
+    total_tokens += tokens.back();
+    total_ns += whole_ns.back();
+  }
+  bound_ns = lower_bound_time(tokens, cost, cluster);
+}
+
+void BestPlan::offer(Plan candidate, const CostModel& cost) {
+  const int64_t total = makespan_of(candidate, cost).total_ns;
+  if (plan && total >= total_ns) return;
+  plan = std::move(candidate);
+  total_ns = total;
+}
+
 Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster) {
   check_batch(lengths, cluster);
-  Best best;
-  for (int64_t cp : feasible_cp_sizes(lengths, cluster)) best.offer(plan_static_balanced(lengths, cost, cluster, cp), cost);
-  ZT_REQUIRE(best.plan.has_value(), "elastic plan: no plan fits the batch into ", cluster.tokens_per_slot,
-             " tokens per rank");
+  if (lengths.empty()) return {};
+  const ElasticBatch batch(lengths, cost, cluster);
+  BestPlan best;
+  offer_stacked(batch, best);
+  if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+  StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
+  if (fixed.cp > 0) best.offer(std::move(fixed.plan), cost);
+  ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ", cluster.num_slots,
+             " ranks, ", cluster.tokens_per_slot, " tokens and ", cluster.segments_per_slot,
+             " segments per rank; raise the memory per rank");
   return *std::move(best.plan);
 }
 

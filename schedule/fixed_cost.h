@@ -35,13 +35,24 @@ struct FixedCost {
   }
   /// An unsplit sample.
   int64_t whole(int64_t tokens) const { return own(tokens); }
-  /// The larger shard of an even split over `cp` slots.
+  /// First member of an even split over `cp` slots: it holds a larger shard where they differ.
   int64_t even_shard(int64_t tokens, int64_t cp) const {
-    const int64_t small = tokens / cp, large = small + (tokens % cp ? 1 : 0), num_large = tokens % cp;
+    const int64_t small = tokens / cp, num_large = tokens % cp;
     if (cp == 1) return whole(tokens);
     if (num_large == 0) return own(small) + (cp - 1) * remote(small, small);
-    if (small == 0) return own(1) + (num_large - 1) * remote(1, 1);
-    return own(large) + (num_large - 1) * remote(large, large) + (cp - num_large) * remote(large, small);
+    return own(small + 1) + (num_large - 1) * remote(small + 1, small + 1) + remote_if(small + 1, small, cp - num_large);
+  }
+  /// Slowest member of an even split; with slow links that can be a smaller shard, which receives more.
+  int64_t even_ring(int64_t tokens, int64_t cp) const {
+    const int64_t small = tokens / cp, num_large = tokens % cp;
+    const int64_t first = even_shard(tokens, cp);
+    if (cp == 1 || num_large == 0 || small == 0) return first;
+    return std::max(first, own(small) + num_large * remote(small, small + 1) + (cp - num_large - 1) * remote(small, small));
+  }
+
+ private:
+  int64_t remote_if(int64_t tokens, int64_t block, int64_t count) const {
+    return block == 0 ? 0 : count * remote(tokens, block);
   }
 };
 

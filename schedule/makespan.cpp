@@ -19,35 +19,42 @@ int root_of(std::vector<int>& parent, int slot) {
   return slot;
 }
 
+/// Adds the time of each ring member; equal blocks are counted together.
+void add_ring(const RingView& ring, const FixedCost& cost, std::vector<int64_t>& busy) {
+  std::vector<std::pair<int64_t, int64_t>> sizes;  // (block tokens, how many)
+  for (int64_t tokens : ring.tokens) {
+    const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const auto& size) { return size.first == tokens; });
+    if (same == sizes.end()) sizes.emplace_back(tokens, 1);
+    else ++same->second;
+  }
+  for (size_t i = 0; i < ring.members.size(); ++i) {
+    int64_t time = cost.own(ring.tokens[i]) - cost.remote(ring.tokens[i], ring.tokens[i]);
+    for (const auto& [tokens, count] : sizes) time += count * cost.remote(ring.tokens[i], tokens);
+    busy[size_t(ring.members[i])] += time;
+  }
+}
+
 /// Busy nanoseconds per slot of a wave; ties the slots of each ring in `parent`.
 void add_wave(const Wave& wave, const FixedCost& cost, std::vector<int64_t>& busy, std::vector<int>& parent) {
   const std::vector<RingView> rings = split_samples(wave);
-  const auto is_ring = [&](int64_t sample) {
-    const auto at = std::lower_bound(rings.begin(), rings.end(), sample,
-                                     [](const RingView& ring, int64_t s) { return ring.sample < s; });
-    return at != rings.end() && at->sample == sample;
-  };
+  std::vector<bool> is_ring(rings.empty() ? 0 : size_t(rings.back().sample) + 1, false);
+  for (const RingView& ring : rings) is_ring[size_t(ring.sample)] = true;
   for (size_t slot = 0; slot < wave.slots.size(); ++slot) {
     const auto& shards = wave.slots[slot];
     if (!shards.empty()) busy[slot] += cost.wave;
-    int64_t whole_in_pieces = -1;  // an unsplit sample may lie on its slot in several ranges
-    for (const Shard& shard : shards) {
-      if (is_ring(shard.sample) || shard.sample == whole_in_pieces) continue;
-      int64_t tokens = 0, ranges = 0;
-      for (const Shard& other : shards)
-        if (other.sample == shard.sample) tokens += other.num_tokens(), ++ranges;
-      busy[slot] += cost.whole(tokens) + (ranges - 1) * cost.segment;
-      if (ranges > 1) whole_in_pieces = shard.sample;
+    for (size_t i = 0; i < shards.size(); ++i) {
+      const size_t sample = size_t(shards[i].sample);
+      if (sample < is_ring.size() && is_ring[sample]) continue;
+      busy[slot] += cost.whole(shards[i].num_tokens());
+      for (size_t j = 0; j < i; ++j)  // several ranges of an unsplit sample attend to each other
+        if (shards[j].sample == shards[i].sample)
+          busy[slot] += 2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
     }
   }
-  for (const RingView& ring : rings)
-    for (size_t i = 0; i < ring.members.size(); ++i) {
-      int64_t time = cost.own(ring.tokens[i]);
-      for (size_t j = 0; j < ring.members.size(); ++j)
-        if (j != i) time += cost.remote(ring.tokens[i], ring.tokens[j]);
-      busy[size_t(ring.members[i])] += time;
-      parent[size_t(root_of(parent, ring.members[i]))] = root_of(parent, ring.members[0]);
-    }
+  for (const RingView& ring : rings) {
+    add_ring(ring, cost, busy);
+    for (int member : ring.members) parent[size_t(root_of(parent, member))] = root_of(parent, ring.members[0]);
+  }
 }
 
 }  // namespace

@@ -62,25 +62,35 @@ std::vector<int> ring_members(const Wave& wave, int64_t sample) {
 }
 
 std::vector<RingView> split_samples(const Wave& wave) {
-  struct Piece { int64_t sample, begin, tokens; int slot; };
-  std::vector<Piece> pieces;
+  struct Piece { int64_t begin, tokens; int slot; };
+  int64_t most = -1;
+  for (const auto& slot : wave.slots)
+    for (const Shard& shard : slot) most = std::max(most, shard.sample);
+  std::vector<size_t> first(size_t(most + 2), 0);  // counting sort by sample
+  for (const auto& slot : wave.slots)
+    for (const Shard& shard : slot) ++first[size_t(shard.sample) + 1];
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<Piece> pieces(first.back());
+  std::vector<size_t> next(first.begin(), first.end() - 1);
   for (size_t slot = 0; slot < wave.slots.size(); ++slot)
     for (const Shard& shard : wave.slots[slot])
-      pieces.push_back({shard.sample, shard.begin, shard.num_tokens(), int(slot)});
-  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-    return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
-  });
+      pieces[next[size_t(shard.sample)]++] = {shard.begin, shard.num_tokens(), int(slot)};
+  std::vector<int64_t> owner(wave.slots.size(), -1), index(wave.slots.size(), 0);
   std::vector<RingView> rings;
-  for (size_t first = 0, last = 0; first < pieces.size(); first = last) {
-    RingView ring{pieces[first].sample, {}, {}};
-    for (last = first; last < pieces.size() && pieces[last].sample == ring.sample; ++last) {
-      const auto at = std::find(ring.members.begin(), ring.members.end(), pieces[last].slot);
-      if (at != ring.members.end()) {
-        ring.tokens[size_t(at - ring.members.begin())] += pieces[last].tokens;
-        continue;
+  for (int64_t sample = 0; sample <= most; ++sample) {
+    const auto from = pieces.begin() + int64_t(first[size_t(sample)]), to = pieces.begin() + int64_t(first[size_t(sample) + 1]);
+    if (to - from < 2) continue;
+    std::sort(from, to, [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    RingView ring{sample, {}, {}};
+    for (auto piece = from; piece != to; ++piece) {
+      const size_t slot = size_t(piece->slot);
+      if (owner[slot] != sample) {
+        owner[slot] = sample;
+        index[slot] = int64_t(ring.members.size());
+        ring.members.push_back(piece->slot);
+        ring.tokens.push_back(0);
       }
-      ring.members.push_back(pieces[last].slot);
-      ring.tokens.push_back(pieces[last].tokens);
+      ring.tokens[size_t(index[slot])] += piece->tokens;
     }
     if (ring.members.size() > 1) rings.push_back(std::move(ring));
   }

@@ -1,4 +1,6 @@
 // The baselines with one context-parallel size: in arrival order, and sorted with longest processing time first.
+#include "schedule/static.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -109,6 +111,48 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
     groups[group].place(sample, lengths[size_t(sample)]);
   }
   return join_groups(groups, cp);
+}
+
+int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                                 const Cluster& cluster, int64_t cp) {
+  struct GroupSum { int64_t finish = 0; std::vector<std::pair<int64_t, int64_t>> waves; };  // (tokens, segments)
+  std::vector<GroupSum> groups(size_t(cluster.num_slots / cp));
+  for (int64_t tokens : sorted_lengths) {
+    GroupSum& group = *std::min_element(groups.begin(), groups.end(), [](const GroupSum& a, const GroupSum& b) {
+      return a.finish < b.finish;
+    });
+    group.finish += cost.even_shard(tokens, cp);
+    const int64_t own = even_tokens(tokens, cp, 0);
+    auto wave = std::find_if(group.waves.begin(), group.waves.end(), [&](const auto& at) {
+      return at.first + own <= cluster.tokens_per_slot &&
+             (cluster.segments_per_slot == 0 || at.second < cluster.segments_per_slot);
+    });
+    if (wave == group.waves.end()) wave = group.waves.insert(wave, {0, 0});
+    wave->first += own;
+    ++wave->second;
+  }
+  int64_t total = 0;
+  for (const GroupSum& group : groups) total = std::max(total, group.finish + int64_t(group.waves.size()) * cost.wave);
+  return total + cost.allreduce;
+}
+
+StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost_model,
+                                  const Cluster& cluster, int64_t below_ns) {
+  const FixedCost cost(cost_model);
+  std::vector<int64_t> sorted = lengths;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::vector<std::pair<int64_t, int64_t>> by_least;  // (time at least, CP size): the promising ones first
+  for (int64_t cp : feasible_cp_sizes(lengths, cluster))
+    by_least.emplace_back(least_static_balanced_ns(sorted, cost, cluster, cp), cp);
+  std::sort(by_least.begin(), by_least.end());
+  StaticChoice best{0, below_ns, {}};
+  for (const auto& [least, cp] : by_least) {
+    if (least > best.total_ns || (best.cp == 0 && least == best.total_ns)) break;
+    Plan plan = plan_static_balanced(lengths, cost_model, cluster, cp);
+    const int64_t total = makespan_of(plan, cost_model).total_ns;
+    if (total < best.total_ns || (total == best.total_ns && cp < best.cp)) best = {cp, total, std::move(plan)};
+  }
+  return best;
 }
 
 std::vector<int64_t> feasible_cp_sizes(const std::vector<int64_t>& lengths, const Cluster& cluster) {

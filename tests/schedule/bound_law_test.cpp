@@ -1,0 +1,126 @@
+// The lower bound against the best of all plans, by brute force on small batches.
+#include "schedule/bound.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "schedule/planner.h"
+#include "tests/support/random_cost.h"
+
+namespace zoetrope {
+namespace {
+
+/// All ways to lay `tokens` on `num_slots` slots, some of them empty.
+std::vector<std::vector<int64_t>> splits_of(int64_t tokens, int64_t num_slots) {
+  if (num_slots == 1) return {{tokens}};
+  std::vector<std::vector<int64_t>> all;
+  for (int64_t first = 0; first <= tokens; ++first)
+    for (std::vector<int64_t>& rest : splits_of(tokens - first, num_slots - 1)) {
+      rest.insert(rest.begin(), first);
+      all.push_back(std::move(rest));
+    }
+  return all;
+}
+
+/// Least makespan of all plans within the caps: every split of every sample, in every wave.
+class BruteForce {
+ public:
+  BruteForce(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster)
+      : lengths_(lengths), cost_(cost), cluster_(cluster) {
+    plan_.waves.assign(lengths.size(), {std::vector<std::vector<Shard>>(size_t(cluster.num_slots)), {}});
+    for (int64_t tokens : lengths) splits_.push_back(splits_of(tokens, cluster.num_slots));
+  }
+  int64_t search() {
+    place(0);
+    return best_;
+  }
+
+ private:
+  void place(size_t sample) {
+    if (sample == lengths_.size()) {
+      best_ = std::min(best_, makespan_of(plan_, cost_).total_ns);
+      return;
+    }
+    for (Wave& wave : plan_.waves)
+      for (const std::vector<int64_t>& split : splits_[sample]) {
+        int64_t begin = 0;
+        bool fits = true;
+        for (size_t slot = 0; slot < split.size(); ++slot) {
+          if (split[slot] == 0) continue;
+          wave.slots[slot].push_back({int64_t(sample), begin, begin + split[slot]});
+          begin += split[slot];
+          fits = fits && tokens_of(wave.slots[slot]) <= cluster_.tokens_per_slot &&
+                 (cluster_.segments_per_slot == 0 || int64_t(wave.slots[slot].size()) <= cluster_.segments_per_slot);
+        }
+        if (fits) place(sample + 1);
+        for (size_t slot = 0; slot < split.size(); ++slot)
+          if (split[slot] > 0) wave.slots[slot].pop_back();
+      }
+  }
+
+  const std::vector<int64_t>& lengths_;
+  const CostModel& cost_;
+  const Cluster& cluster_;
+  Plan plan_;
+  std::vector<std::vector<std::vector<int64_t>>> splits_;
+  int64_t best_ = INT64_MAX;
+};
+
+TEST(LowerBound, NeverExceedsTheBestOfAllPlans) {
+  const uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  const auto pick = [&](int64_t low, int64_t high) { return low + int64_t(random() % uint64_t(high - low + 1)); };
+  double worst_elastic = 1, worst_bound = 1;
+  for (int run = 0; run < 3000; ++run) {
+    const int64_t num_slots = pick(1, 4), num_samples = num_slots == 4 ? 1 : num_slots == 3 ? pick(1, 2) : pick(1, 3);
+    Cluster cluster{num_slots, pick(1, 12), pick(0, 3) == 0 ? pick(1, 2) : 0};
+    std::vector<int64_t> lengths;
+    for (int64_t i = 0; i < num_samples; ++i)
+      lengths.push_back(pick(1, std::min<int64_t>(num_slots * cluster.tokens_per_slot, num_slots == 2 ? 9 : 7)));
+    CostModel cost = random_cost(random);
+    cost.quadratic_ns *= double(pick(1, 1000));  // short samples: let attention matter
+    const int64_t best = BruteForce(lengths, cost, cluster).search(), bound = lower_bound(lengths, cost, cluster);
+    const int64_t elastic = makespan_of(plan_elastic(lengths, cost, cluster), cost).total_ns;
+    ASSERT_LE(bound, best) << "seed " << seed << " run " << run;
+    ASSERT_GE(elastic, best) << "seed " << seed << " run " << run;
+    worst_elastic = std::max(worst_elastic, double(elastic) / double(best));
+    worst_bound = std::max(worst_bound, double(best) / double(bound));
+  }
+  std::printf("3000 batches: elastic at most %.3f x the best plan, the best plan at most %.3f x the bound\n", worst_elastic,
+              worst_bound);
+}
+
+TEST(LowerBound, IsTightWhereEverythingFitsEvenly) {
+  CostModel cost;
+  cost.linear_ns = 10;
+  cost.quadratic_ns = 1;
+  cost.transfer_ns = cost.latency_ns = cost.sample_overhead_ns = 0;
+  cost.wave_overhead_ns = 100;
+  cost.allreduce_ns = 7;
+  // Two samples on two ranks: one each, 10 x 30 + 900 + 100; the bound stops one below the feasible time.
+  EXPECT_EQ(lower_bound({30, 30}, cost, {2, 30, 0}), 10 * 30 + 900 + 100 - 1 + 7);
+  // One sample that only fits two ranks: half of the work each.
+  EXPECT_EQ(lower_bound({60}, cost, {2, 30, 0}), (10 * 60 + 3600) / 2 + 100 - 1 + 7);
+}
+
+TEST(LowerBound, LargestShardIsTheEndOfTheFeasibleInterval) {
+  const uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (int run = 0; run < 200; ++run) {
+    const FixedCost cost(random_cost(random));
+    const int64_t tokens = 2 + int64_t(random() % 3000), most = 1 + int64_t(random() % uint64_t(tokens - 1));
+    const int64_t time = int64_t(random() % uint64_t(1 + 2 * cost.even_ring(tokens, 2)));
+    int64_t expected = 0;
+    for (int64_t k = 1; k <= most; ++k) {
+      const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * tokens);
+      const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
+                              FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency;
+      if (cost.segment + FixedCost::scale_down(cost.linear, k) + std::max(hidden, exposed) <= time) expected = k;
+    }
+    ASSERT_EQ(largest_shard(cost, tokens, most, time), expected) << "seed " << seed << " run " << run;
+  }
+}
+
+}  // namespace
+}  // namespace zoetrope

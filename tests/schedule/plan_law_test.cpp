@@ -1,0 +1,87 @@
+// Law 2 for every planner: each sample exactly once, caps hold, no circular wait; and what the elastic planner
+// promises: never slower than the best balanced static plan, never faster than the bound.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "core/check.h"
+#include "schedule/issue_order.h"
+#include "schedule/planner.h"
+#include "schedule/static.h"
+#include "tests/support/length_lists.h"
+#include "tests/support/random_cost.h"
+
+namespace zoetrope {
+namespace {
+
+/// Throws, naming what is wrong, unless the plan is valid, within the caps and free of circles.
+void check_plan(const Plan& plan, const RandomProblem& problem) {
+  validate_plan(plan, problem.lengths, problem.lengths.empty() ? plan.num_slots() : problem.num_slots);
+  ZT_CHECK(max_tokens_per_slot(plan) <= problem.tokens_per_slot, max_tokens_per_slot(plan), " tokens, cap ",
+           problem.tokens_per_slot);
+  ZT_CHECK(problem.segments_per_slot == 0 || max_segments_per_slot(plan) <= problem.segments_per_slot,
+           max_segments_per_slot(plan), " segments, cap ", problem.segments_per_slot);
+  std::vector<std::vector<IssuedTransfer>> sequences;
+  for (int slot = 0; slot < int(plan.num_slots()); ++slot) sequences.push_back(issue_order(plan, slot, 2));
+  const std::string circle = run_blocking(sequences);
+  ZT_CHECK(circle.empty(), circle);
+}
+
+TEST(PlanLaws, HoldForEveryPlannerOnRandomBatches) {
+  const uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (int run = 0; run < 600; ++run) {
+    const RandomProblem problem = random_problem(random);
+    const CostModel cost = random_cost(random);
+    const Cluster cluster{problem.num_slots, problem.tokens_per_slot, problem.segments_per_slot};
+    SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
+    std::vector<int64_t> sorted = problem.lengths;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    int64_t best_static = INT64_MAX;
+    for (int64_t cp : feasible_cp_sizes(problem.lengths, cluster))
+      for (const char* planner : {"static", "static-balanced"}) {
+        const Plan plan = make_plan({planner, cp}, problem.lengths, cost, cluster);
+        ASSERT_NO_THROW(check_plan(plan, problem)) << planner << " " << cp << " " << plan_to_json(plan);
+        if (planner != std::string("static-balanced")) continue;
+        const int64_t total = makespan_of(plan, cost).total_ns;
+        best_static = std::min(best_static, total);
+        ASSERT_LE(sorted.empty() ? 0 : least_static_balanced_ns(sorted, FixedCost(cost), cluster, cp), total);
+      }
+    const Plan plan = make_plan({"elastic", 0}, problem.lengths, cost, cluster);
+    ASSERT_NO_THROW(check_plan(plan, problem)) << plan_to_json(plan);
+    const int64_t total = makespan_of(plan, cost).total_ns;
+    ASSERT_LE(total, best_static);
+    ASSERT_GE(total, lower_bound(problem.lengths, cost, cluster)) << plan_to_json(plan);
+  }
+}
+
+TEST(PlanLaws, TheSamePlanInEveryRunAndOnEveryThread) {
+  const std::vector<int64_t> lengths = read_length_list("video-mix-n128-g16");
+  const CostModel cost = find_cost("h100");
+  const Cluster cluster{16, 16384, 0};
+  const uint64_t hash = hash_of(make_plan({}, lengths, cost, cluster));
+  std::vector<uint64_t> hashes(4);
+  std::vector<std::thread> threads;
+  for (uint64_t& mine : hashes) threads.emplace_back([&] { mine = hash_of(make_plan({}, lengths, cost, cluster)); });
+  for (std::thread& thread : threads) thread.join();
+  for (uint64_t other : hashes) EXPECT_EQ(other, hash);
+}
+
+TEST(PlanLaws, WhatCannotFitIsAnErrorThatNamesTheSample) {
+  for (const std::string& planner : planner_names()) {
+    try {
+      make_plan({planner, 0}, {10, 401, 20}, CostModel{}, {4, 100, 0});
+      ADD_FAILURE() << planner;
+    } catch (const Error& problem) {
+      EXPECT_NE(std::string(problem.what()).find("sample 1 has 401 tokens"), std::string::npos) << problem.what();
+    }
+  }
+  EXPECT_THROW(make_plan({"static", 3}, {10}, CostModel{}, {4, 100, 0}), Error);
+  EXPECT_THROW(make_plan({"elastic", 2}, {10}, CostModel{}, {4, 100, 0}), UsageError);
+  EXPECT_THROW(make_plan({"dynamic", 0}, {10}, CostModel{}, {4, 100, 0}), UsageError);
+}
+
+}  // namespace
+}  // namespace zoetrope

@@ -1,0 +1,29 @@
+// Lists of sample lengths for planner tests: the files of tests/data/traces, and random ones.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace zoetrope {
+
+/// A list of tests/data/traces with the ranks, cap and CP size of its known figures.
+struct LengthList {
+  std::string name;
+  int64_t num_slots = 0, tokens_per_slot = 0, static_cp = 0;
+};
+/// All lists.
+const std::vector<LengthList>& length_lists();
+/// Tokens per sample of a list.
+std::vector<int64_t> read_length_list(const std::string& name);
+
+/// A random planning problem: 1..16 slots, odd caps, lengths that all fit.
+struct RandomProblem {
+  std::vector<int64_t> lengths;
+  int64_t num_slots = 1, tokens_per_slot = 1, segments_per_slot = 0;
+};
+/// Draws one.
+RandomProblem random_problem(std::mt19937_64& random);
+
+}  // namespace zoetrope

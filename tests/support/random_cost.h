@@ -1,0 +1,24 @@
+// Random cost sets of very different shape for planner tests.
+#pragma once
+
+#include <random>
+
+#include "schedule/cost.h"
+
+namespace zoetrope {
+
+/// Each coefficient is one of a few, far apart.
+inline CostModel random_cost(std::mt19937_64& random) {
+  const auto pick = [&](std::initializer_list<double> values) { return values.begin()[random() % values.size()]; };
+  CostModel cost;
+  cost.linear_ns = pick({0, 1, 1000, 18432});
+  cost.quadratic_ns = pick({0.37, 1, 33});
+  cost.transfer_ns = pick({0, 10, 1700, 25000});
+  cost.latency_ns = pick({0, 500, 20000});
+  cost.sample_overhead_ns = pick({0, 999, 20000});
+  cost.wave_overhead_ns = pick({0, 7777, 200000});
+  cost.allreduce_ns = pick({0, 12345});
+  return cost;
+}
+
+}  // namespace zoetrope
