@@ -26,7 +26,9 @@ struct PlannedStep {
   std::vector<int64_t> cp_sizes;  ///< distinct ring sizes, ascending
 };
 
-/// Makes the micro-batch of one slot of one wave.
+/// Makes the micro-batch of one slot of one wave, reading only its token ranges. Ranges of one sample are
+/// neighbours, samples in the order of the plan.
+/// Throws: Error when the plan does not fit the data set; what reading throws.
 MicroBatch load_micro_batch(const Dataset& dataset, const PlannedStep& step, int64_t wave, int64_t slot);
 
 /// Plans and loads step t+1 in the background while step t runs.
@@ -39,18 +41,28 @@ class Prefetcher {
     int64_t batch = 8;  ///< samples per step
     int slot = 0;
   };
+  /// Starts on the first step at once. `dataset` must outlive this object.
   Prefetcher(const Dataset& dataset, SampleOrder order, Config config, int64_t first_draw);
   ~Prefetcher();
   struct Loaded {
     PlannedStep step;
     std::vector<MicroBatch> waves;
   };
-  /// The next step; starts the one after it. Throws: what planning or reading threw.
+  /// The next step; starts the one after it. Throws: what planning or reading threw, here and in every later
+  /// call.
   Loaded next();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Draws and plans the step that begins at draw `first_draw`. `dataset_lengths`: tokens of every sample of the
+/// data set.
+PlannedStep plan_step(const std::vector<int64_t>& dataset_lengths, SampleOrder& order,
+                      const Prefetcher::Config& config, int64_t first_draw);
+
+/// Ring sizes that a plan uses, ascending; 1 for whole samples.
+std::vector<int64_t> cp_sizes_of(const Plan& plan);
 
 }  // namespace zoetrope
