@@ -16,6 +16,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "tools/launch_folders.h"
 
 extern char** environ;
 
@@ -63,7 +64,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 /// The child's side: mpirun in a process group of its own, so that Ctrl-C reaches the launcher alone.
 [[noreturn]] void exec_mpirun(std::vector<std::string> words, std::vector<std::string> variables) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a killed launcher leaves nothing behind
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // with a killed launcher everything ends at once
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -123,7 +124,9 @@ void check_world_size(const Comm& comm) {
 
 int launch_ranks(int argc, char** argv, int64_t num_ranks) {
   ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks, ": this build has no MPI; install libopenmpi-dev and configure again");
-  const LaunchPlan plan = plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings());
+  const LaunchFolders folders;
+  const LaunchPlan plan = plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings(),
+                                      folders.session(), folders.shared_memory());
   for (const std::string& note : plan.notes) log_info(note);
   std::vector<std::string> words{"mpirun"};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());

@@ -31,7 +31,9 @@ struct LaunchPlan {
 };
 /// `major`: Open MPI's major version; 4 starts through ORTE, 5 and later through PRRTE.
 /// `shared_reads`: processes may read each other's memory (single-copy transfers), see `can_read_siblings`.
-LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads);
+/// `session`, `shared_memory`: folders for sockets and for shared memory.
+LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads,
+                       const std::string& session, const std::string& shared_memory);
 
 /// Cores that this process may run on.
 int64_t available_cores();

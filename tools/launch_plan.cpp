@@ -9,22 +9,24 @@
 
 namespace zoetrope {
 
-LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads) {
+LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads,
+                       const std::string& session, const std::string& shared_memory) {
   const bool is_old = major < 5;
   const bool crowded = num_ranks > num_cores;
   LaunchPlan plan;
-  plan.arguments = {"-n", std::to_string(num_ranks), "--bind-to", "none"};
-  if (crowded && is_old) plan.arguments.push_back("--oversubscribe");
-  if (!is_old) plan.arguments.insert(plan.arguments.end(), {"--map-by", ":OVERSUBSCRIBE"});
+  // Always allowed to oversubscribe: mpirun counts cores without their hyperthreads, or one where it sees none.
+  plan.arguments = {"-n", std::to_string(num_ranks), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"};
+  if (is_old) plan.arguments.push_back("--quiet");  // our own line says which rank failed; 5 has no such flag
   // Shared memory alone: no network is needed on one machine, and none is probed. In Open MPI 4 the transport
   // copies through small pieces unless processes may read each other's memory; asking for that where it is
   // forbidden prints a warning per rank.
   plan.environment = {"OMPI_MCA_pml=ob1", is_old ? "OMPI_MCA_btl=self,vader" : "OMPI_MCA_btl=self,sm",
-                      "ZOETROPE_LAUNCHED=1"};
+                      std::string("OMPI_MCA_btl_") + (is_old ? "vader" : "sm") + "_backing_directory=" + shared_memory,
+                      "TMPDIR=" + session, "HWLOC_HIDE_ERRORS=2", "ZOETROPE_LAUNCHED=1"};
   if (!shared_reads)
     plan.environment.push_back(is_old ? "OMPI_MCA_btl_vader_single_copy_mechanism=none" : "OMPI_MCA_smsc=^cma,xpmem");
+  plan.environment.push_back(crowded ? "OMPI_MCA_mpi_yield_when_idle=1" : "OMPI_MCA_mpi_yield_when_idle=0");
   if (crowded) {
-    plan.environment.push_back("OMPI_MCA_mpi_yield_when_idle=1");
     plan.notes.push_back(join_message(num_ranks, " ranks on ", num_cores, " cores: ranks share cores, waits yield"));
   }
   if (is_root) {
