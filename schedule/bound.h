@@ -13,6 +13,7 @@ namespace zoetrope {
 struct SampleBound {
   int64_t cp = 0, work = 0;
 };
+/// The bound of one sample whose shards end within `time` ns.
 SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time);
 
 /// Largest shard of up to `most` tokens of a ring sample that can end within `time`; 0: none.

@@ -18,9 +18,11 @@ struct FixedCost {
   int64_t linear, quadratic, transfer;            ///< 2^-32 ns
   int64_t latency, segment, wave, allreduce;      ///< ns
 
+  /// count coefficients in whole ns, rounded up.
   static int64_t scale_up(int64_t coefficient, int64_t count) {
     return int64_t((static_cast<__int128>(coefficient) * count + 0xffffffff) >> 32);
   }
+  /// The same rounded down.
   static int64_t scale_down(int64_t coefficient, int64_t count) {
     return int64_t((static_cast<__int128>(coefficient) * count) >> 32);
   }

@@ -15,7 +15,8 @@ std::vector<std::string> check_includes(const std::string& path, const std::stri
                                         const std::function<bool(const std::string&)>& exists);
 /// Header, source and function lengths.
 std::vector<std::string> check_sizes(const std::string& path, const std::string& text);
-/// Headers only: opening comment, #pragma once, no using namespace, doc comments of public functions.
+/// Headers only: opening comment, #pragma once; outside tests/ also no using namespace, and doc comments of
+/// public functions: above each, or above the group of lines without a blank one that it stands in.
 std::vector<std::string> check_header(const std::string& path, const std::string& text);
 /// Words and paths that must not be committed, in any text file.
 std::vector<std::string> check_words(const std::string& path, const std::string& text);

@@ -19,6 +19,7 @@ struct AttentionBlock {
   int64_t head, begin, end;
 };
 
+/// Throws: Error unless the columns split into heads.
 inline void check_heads(const char* op, int64_t D, int64_t num_heads) {
   ZT_CHECK(num_heads >= 1 && D % num_heads == 0, op, ": ", D, " columns don't split into ", num_heads, " heads");
 }
@@ -56,6 +57,7 @@ inline std::vector<AttentionBlock> attention_blocks(std::span<const AttentionIte
   return blocks;
 }
 
+/// Inner product of two rows of one head.
 template <class A, class B>
 float dot(const A* a, const B* b, int64_t width) {
   simd::F16 total{};

@@ -20,6 +20,7 @@ using D8 = double __attribute__((vector_size(64)));
 
 inline F16 splat(float value) { return F16{} + value; }
 
+/// Sixteen values from memory of any alignment.
 inline F16 load(const float* p) {
   F16 v;
   std::memcpy(&v, p, sizeof v);
@@ -30,6 +31,7 @@ inline F16 load(const bf16* p) {
   std::memcpy(&h, p, sizeof h);
   return std::bit_cast<F16>(__builtin_convertvector(h, U16) << 16);
 }
+/// The same to memory.
 inline void store(float* p, F16 v) { std::memcpy(p, &v, sizeof v); }
 /// Rounds to nearest even, as `bf16` does; NaN stays NaN.
 inline void store(bf16* p, F16 v) {
@@ -64,6 +66,7 @@ inline __attribute__((always_inline)) void for_lanes(int64_t n, F&& f) {
   if (i < n) f(i, n - i);
 }
 
+/// Sum or maximum of the lanes, halves first.
 inline float sum(F16 v) {
   float lanes[kLanes];
   store(lanes, v);
