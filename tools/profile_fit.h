@@ -19,6 +19,7 @@ struct StepSample {
 struct StepFit {
   double linear_ns = 0, quadratic_ns = 0, segment_ns = 0, wave_ns = 0;
   double largest_error = 0;  ///< relative, over the samples
+  /// The fitted time of a step in ns.
   double predict(const StepSample& sample) const {
     return linear_ns * sample.tokens + quadratic_ns * sample.pairs + segment_ns * sample.segments +
            wave_ns * sample.waves;

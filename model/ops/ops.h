@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/rng.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
 #include "model/ops/flow_ops.h"

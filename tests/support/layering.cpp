@@ -147,6 +147,7 @@ std::vector<std::string> check_sizes(const std::string& path, const std::string&
 std::vector<std::string> check_header(const std::string& path, const std::string& text) {
   static const std::regex kHiddenStart(R"(^\s*(private|protected):)");
   static const std::regex kPartStart(R"(^\s*public:|^\};|^\s*(class|struct) .*\{\s*$)");
+  static const std::regex kShownStart(R"(^\s*public:|^\};|^(class|struct) )");
   std::vector<std::string> breaches;
   if (!is_header(path)) return breaches;
   const std::vector<std::string> lines = lines_of(text);
@@ -162,7 +163,7 @@ std::vector<std::string> check_header(const std::string& path, const std::string
     if (code[i].find("using namespace") != std::string::npos)
       breaches.push_back(breach(path, i + 1, "using namespace in a header"));
     if (std::regex_search(code[i], kHiddenStart)) hidden = true;
-    if (std::regex_search(code[i], kPartStart)) hidden = false;
+    if (std::regex_search(code[i], kShownStart)) hidden = false;
     const bool ends_group = line.find_first_not_of(" ") == std::string::npos || line.starts_with("#") ||
                             std::regex_search(code[i], kPartStart);
     if (line.find_first_not_of(" ") == line.find("//")) covered = !ends_group;
