@@ -22,11 +22,13 @@ if [ "$(cat "$folder/.clips-made-by" 2>/dev/null)" = "$stamp" ] && [ -d "$folder
   exit 0
 fi
 
+package_file() { find "$downloads" -maxdepth 1 -name "$1_*.deb" | sort | tail -n 1; }
+
 # One package to downloads/, unless it is there. apt-get download needs no root; as root apt warns that it can't
 # drop its rights for a private folder, which is no matter here.
 fetch() {
   local found
-  found=$(ls "$downloads/$1"_*.deb 2>/dev/null | tail -n 1)
+  found=$(package_file "$1")
   if [ -n "$found" ] && dpkg-deb --info "$found" >/dev/null 2>&1; then return; fi
   rm -f "$downloads/$1"_*.deb
   echo "clips: downloading package $1"
@@ -43,7 +45,7 @@ fetch() {
 # Only the files that are named here leave the packages.
 unpack() {
   local package=$1; shift
-  dpkg-deb --fsys-tarfile "$(ls "$downloads/$package"_*.deb | tail -n 1)" |
+  dpkg-deb --fsys-tarfile "$(package_file "$package")" |
     tar -x -C "$sources" --no-same-owner --transform 's|.*/||' --wildcards "$@"
 }
 
@@ -75,7 +77,7 @@ jobs_allowed=$(nproc)
 pids=()
 finish_oldest() { wait "${pids[0]}" || { echo "error: ffmpeg could not cut a clip" >&2; exit 3; }; pids=("${pids[@]:1}"); }
 while IFS='|' read -r split name source start seconds filters caption; do
-  [ -n "$split" ] && [ "${split:0:1}" != '#' ] || continue
+  case $split in '' | '#'*) continue ;; esac
   case $split in train) to=$folder/clips.partial ;; heldout) to=$folder/clips-heldout.partial ;; *) echo "error: split $split" >&2; exit 3 ;; esac
   mkdir -p "$(dirname "$to/$name")"
   printf '%s\n' "$caption" >"$to/${name%.*}.txt"
