@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "core/check.h"
 
@@ -50,21 +49,6 @@ MicroBatch load_micro_batch(const Dataset& dataset, const PlannedStep& step, int
     batch.segments.push_back(std::move(segment));
   }
   return batch;
-}
-
-std::vector<int64_t> cp_sizes_of(const Plan& plan) {
-  std::set<int64_t> sizes;
-  for (const Wave& wave : plan.waves) {
-    std::set<int64_t> split;
-    for (const RingView& ring : split_samples(wave)) {
-      sizes.insert(int64_t(ring.members.size()));
-      split.insert(ring.sample);
-    }
-    for (const auto& slot : wave.slots)
-      for (const Shard& shard : slot)
-        if (!split.count(shard.sample)) sizes.insert(1);
-  }
-  return {sizes.begin(), sizes.end()};
 }
 
 PlannedStep plan_step(const std::vector<int64_t>& dataset_lengths, SampleOrder& order,

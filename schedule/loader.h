@@ -62,7 +62,4 @@ class Prefetcher {
 PlannedStep plan_step(const std::vector<int64_t>& dataset_lengths, SampleOrder& order,
                       const Prefetcher::Config& config, int64_t first_draw);
 
-/// Ring sizes that a plan uses, ascending; 1 for whole samples.
-std::vector<int64_t> cp_sizes_of(const Plan& plan);
-
 }  // namespace zoetrope

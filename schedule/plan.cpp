@@ -1,6 +1,7 @@
 #include "schedule/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/check.h"
 #include "core/files.h"
@@ -148,6 +149,21 @@ uint64_t hash_of(const Plan& plan) {
     }
   }
   return fnv1a(bytes);
+}
+
+std::vector<int64_t> cp_sizes_of(const Plan& plan) {
+  std::set<int64_t> sizes;
+  for (const Wave& wave : plan.waves) {
+    std::set<int64_t> split;
+    for (const RingView& ring : split_samples(wave)) {
+      sizes.insert(int64_t(ring.members.size()));
+      split.insert(ring.sample);
+    }
+    for (const auto& slot : wave.slots)
+      for (const Shard& shard : slot)
+        if (!split.count(shard.sample)) sizes.insert(1);
+  }
+  return {sizes.begin(), sizes.end()};
 }
 
 int64_t tokens_of(const std::vector<Shard>& slot) {

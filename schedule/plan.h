@@ -65,6 +65,9 @@ Plan plan_from_json(const std::string& text, const std::string& name_for_errors)
 /// 64-bit hash of the plan, equal on all ranks when the plans are equal.
 uint64_t hash_of(const Plan& plan);
 
+/// Ring sizes that a plan uses, ascending; 1 for whole samples.
+std::vector<int64_t> cp_sizes_of(const Plan& plan);
+
 /// Tokens that a slot holds in a wave, and in its fullest wave.
 int64_t tokens_of(const std::vector<Shard>& slot);
 int64_t max_tokens_per_slot(const Plan& plan);

@@ -1,0 +1,60 @@
+#include "tools/length_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "core/check.h"
+#include "core/files.h"
+
+namespace zoetrope {
+namespace {
+
+std::vector<std::string> split_line(std::string line) {
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  std::vector<std::string> fields(1);
+  for (char c : line) {
+    if (c == ',') fields.emplace_back();
+    else if (c != ' ' && c != '\t' && c != '"') fields.back() += c;
+  }
+  return fields;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+int64_t read_number(const std::string& text, const std::string& path, int64_t line) {
+  int64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0, path, ", line ", line,
+             ": found '", text, "', expected a whole number of tokens, at least 1");
+  return value;
+}
+
+}  // namespace
+
+std::vector<int64_t> read_length_file(const std::string& path) {
+  std::istringstream in(read_file(path));
+  std::vector<int64_t> lengths;
+  size_t column = 0, num_columns = 1;
+  std::string text;
+  for (int64_t line = 1; std::getline(in, text); ++line) {
+    const std::vector<std::string> fields = split_line(text);
+    if (line == 1 && !is_number(fields[0])) {
+      const auto found = std::find(fields.begin(), fields.end(), "tokens");
+      ZT_REQUIRE(found != fields.end(), path, ", line 1: found '", text,
+                 "', expected a number or a CSV header with a column 'tokens'");
+      column = size_t(found - fields.begin());
+      num_columns = fields.size();
+      continue;
+    }
+    if (fields.size() == 1 && fields[0].empty() && in.peek() == std::char_traits<char>::eof()) break;
+    ZT_REQUIRE(fields.size() == num_columns, path, ", line ", line, ": ", fields.size(), " columns, expected ", num_columns);
+    lengths.push_back(read_number(fields[column], path, line));
+  }
+  ZT_REQUIRE(!lengths.empty(), path, ": no lengths in it, expected one number of tokens a line");
+  return lengths;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,140 @@
+#include "tools/plan_report.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/files.h"
+#include "schedule/bound.h"
+
+namespace zoetrope {
+namespace {
+
+/// printf into a string.
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  std::string text(size_t(std::snprintf(nullptr, 0, pattern, values...)) + 1, '\0');
+  std::snprintf(text.data(), text.size(), pattern, values...);
+  text.pop_back();
+  return text;
+}
+
+PlanReport report_one(const PlanProblem& problem, const PlanRequest& request) {
+  PlanReport report;
+  report.planner = request.planner;
+  report.cp = request.cp;
+  const auto begin = std::chrono::steady_clock::now();
+  report.plan = make_plan(request, problem.lengths, problem.cost, problem.cluster);
+  const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
+  report.plan_milliseconds = passed.count();
+  validate_plan(report.plan, problem.lengths, problem.cluster.num_slots);
+  report.makespan = makespan_of(report.plan, problem.cost);
+  report.bound_ns = lower_bound(problem.lengths, problem.cost, problem.cluster);
+  report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots);
+  double moved = 0, total = 0;
+  for (int64_t tokens : problem.lengths) total += double(tokens);
+  for (const Wave& wave : report.plan.waves)
+    for (const RingView& ring : split_samples(wave)) {
+      const int64_t size = int64_t(ring.members.size());
+      moved += double(size - 1) * double(problem.lengths[size_t(ring.sample)]);
+      report.largest_ring = std::max(report.largest_ring, size);
+      ++report.split_samples;
+    }
+  report.moved = total > 0 ? moved / total : 0;
+  return report;
+}
+
+std::string join_sizes(const std::vector<int64_t>& sizes) {
+  std::string text;
+  for (int64_t size : sizes) text += (text.empty() ? "" : " ") + std::to_string(size);
+  return text;
+}
+
+/// "#7 312, #2 [0, 512) of 1500 in 3": what a slot holds in a wave.
+std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
+                     const std::map<int64_t, size_t>& ring_sizes) {
+  std::string text;
+  for (const Shard& shard : slot) {
+    text += format("%s#%lld ", text.empty() ? "" : ", ", static_cast<long long>(problem.samples[size_t(shard.sample)]));
+    const auto ring = ring_sizes.find(shard.sample);
+    if (ring == ring_sizes.end()) text += std::to_string(shard.num_tokens());
+    else
+      text += format("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
+                     static_cast<long long>(shard.end), static_cast<long long>(problem.lengths[size_t(shard.sample)]),
+                     ring->second);
+  }
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
+  if (request.planner == "elastic" || request.cp > 0) return {report_one(problem, request)};
+  check_batch(problem.lengths, problem.cluster);
+  std::vector<PlanReport> reports;
+  for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster))
+    reports.push_back(report_one(problem, {request.planner, cp}));
+  ZT_REQUIRE(!reports.empty(), "plan: no CP size that divides ", problem.cluster.num_slots,
+             " ranks fits the longest sample into ", problem.cluster.tokens_per_slot,
+             " tokens per rank; use --planner elastic, more ranks or more memory per rank");
+  reports.front().smallest = true;
+  std::min_element(reports.begin(), reports.end(), [](const PlanReport& a, const PlanReport& b) {
+    return a.makespan.total_ns < b.makespan.total_ns;
+  })->fastest = true;
+  return reports;
+}
+
+std::string summary_table(const std::vector<PlanReport>& reports) {
+  std::string text = format("%-16s %4s %13s %13s %8s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp", "makespan ms",
+                            "bound ms", "ratio", "max/mean", "tokens/rank", "waves", "split", "moved", "plan ms",
+                            "CP sizes used");
+  for (const PlanReport& report : reports) {
+    text += format("%-16s %4s %13.3f %13.3f %8.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s", report.planner.c_str(),
+                   report.cp > 0 ? std::to_string(report.cp).c_str() : "any", double(report.makespan.total_ns) / 1e6,
+                   double(report.bound_ns) / 1e6, report.ratio(), report.makespan.max_over_mean,
+                   static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
+                   static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
+                   join_sizes(cp_sizes_of(report.plan)).c_str());
+    text += report.fastest ? "  <- fastest" : "";
+    text += report.smallest ? "  <- smallest that fits" : "";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
+  std::string text = format("%5s %5s %8s  %s\n", "wave", "rank", "tokens", "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
+  for (size_t w = 0; w < report.plan.waves.size(); ++w) {
+    const Wave& wave = report.plan.waves[w];
+    std::map<int64_t, size_t> ring_sizes;
+    for (const RingView& ring : split_samples(wave)) ring_sizes[ring.sample] = ring.members.size();
+    for (size_t slot = 0; slot < wave.slots.size(); ++slot)
+      text += format("%5zu %5zu %8lld  %s\n", w, slot, static_cast<long long>(tokens_of(wave.slots[slot])),
+                     holdings(problem, wave.slots[slot], ring_sizes).c_str());
+  }
+  for (size_t slot = 0; slot < report.makespan.busy_ns.size(); ++slot)
+    text += format("rank %zu busy %.3f ms\n", slot, double(report.makespan.busy_ns[slot]) / 1e6);
+  return text;
+}
+
+std::string report_json(const PlanProblem& problem, const PlanReport& report) {
+  int64_t tokens = 0;
+  for (int64_t length : problem.lengths) tokens += length;
+  nlohmann::ordered_json object{
+      {"planner", report.planner}, {"cp", report.cp}, {"ranks", problem.cluster.num_slots},
+      {"samples", problem.lengths.size()}, {"tokens", tokens}, {"dropped", 0},
+      {"tokens_per_rank_cap", problem.cluster.tokens_per_slot}, {"cost", problem.cost.name},
+      {"cost_hash", hex64(hash_of(problem.cost))}, {"unit", "ns"}, {"makespan", report.makespan.total_ns},
+      {"bound", report.bound_ns}, {"ideal", report.ideal_ns}, {"ratio", report.ratio()},
+      {"rank_max_over_mean", report.makespan.max_over_mean}, {"busy", report.makespan.busy_ns},
+      {"plan_ms", report.plan_milliseconds}, {"max_tokens_per_rank", max_tokens_per_slot(report.plan)},
+      {"waves", report.plan.waves.size()}, {"moved", report.moved}, {"split_samples", report.split_samples},
+      {"largest_ring", report.largest_ring}, {"cp_sizes", cp_sizes_of(report.plan)},
+      {"plan_hash", hex64(hash_of(report.plan))}, {"fastest", report.fastest}, {"smallest", report.smallest}};
+  return object.dump();
+}
+
+}  // namespace zoetrope
