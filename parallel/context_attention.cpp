@@ -29,18 +29,6 @@ struct RingRows {
   }
 };
 
-/// Rows of each sample: ranges of one sample are neighbours in a micro-batch.
-std::vector<SampleRows> rows_per_sample(const MicroBatch& batch) {
-  std::vector<SampleRows> samples;
-  for (size_t i = 0; i < batch.segments.size(); ++i) {
-    const Segment& segment = batch.segments[i];
-    const bool continues = i > 0 && batch.segments[i - 1].sample == segment.sample;
-    if (!continues) samples.push_back({int64_t(i), segment.row, segment.row});
-    samples.back().end = segment.row + segment.num_tokens();
-  }
-  return samples;
-}
-
 Tensor rows_of(const Tensor& tensor, const RingRows& ring) {
   return tensor.slice_rows(ring.begin, ring.begin + ring.tokens);
 }
@@ -97,7 +85,7 @@ std::vector<RingRows> ContextAttention::State::find_rings(const MicroBatch& batc
                                                           std::vector<AttentionItem>& local_items) const {
   ZT_CHECK(batch.wave == wave, "attention of wave ", batch.wave, ", begin_wave said ", wave);
   std::vector<RingRows> found(rings.size());
-  for (const SampleRows& rows : rows_per_sample(batch)) {
+  for (const SampleRows& rows : sample_rows(batch)) {
     const int64_t sample = batch.segments[size_t(rows.first_segment)].sample;
     const auto ring = std::find_if(rings.begin(), rings.end(),
                                    [sample](const RingWork& work) { return work.view.sample == sample; });

@@ -15,7 +15,7 @@ namespace zoetrope {
 struct StepResult {
   double loss = 0, grad_norm = 0;
   double busy_seconds = 0;      ///< this rank's compute without waits
-  double wait_seconds = 0;      ///< exposed transfer
+  double wait_seconds = 0;      ///< exposed transfer: ring waits and the reduction that nothing hid
   double rank_max_over_mean = 1;
 };
 

@@ -2,7 +2,10 @@
 // and backward, bit-equal from run to run; and no rank waits in a circle.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/support/ranks.h"
+#include "tests/support/reference_ops.h"
 #include "tests/support/rendezvous.h"
 #include "tests/support/ring_run.h"
 
@@ -24,6 +27,16 @@ std::vector<std::vector<int64_t>> length_tables() {
   return {{1}, {2, 3}, {31, 33, 7}, {65}, {5, 1, 4, 9, 2}, {97, 3, 41}};
 }
 
+double ulp_bf16(double value) { return std::ldexp(1.0, std::ilogb(value) - 7); }
+
+/// Largest value of tensor i of (out, lse, dq, dk, dv) over all samples.
+double largest(const RingCase& ring_case, size_t i) {
+  double most = 0;
+  for (const WholeAttention& w : ring_case.whole)
+    for (const double value : *std::array{&w.out, &w.lse, &w.dq, &w.dk, &w.dv}[i]) most = std::max(most, std::abs(value));
+  return most;
+}
+
 void check_case(uint64_t seed, int ranks, int idle, const std::vector<int64_t>& lengths) {
   const RingCase ring_case = make_ring_case(seed, ranks, idle, lengths);
   SCOPED_TRACE(join_message("seed ", seed, ", ", ranks, " ranks, idle ", idle, ", plan ", plan_to_json(ring_case.plan)));
@@ -41,6 +54,43 @@ TEST(ContextAttention, EqualsWholeSampleAttention) {
     for (const auto& lengths : length_tables())
       for (uint64_t seed = 1; seed <= 8; ++seed)
         check_case(seed, ranks, ranks > 1 && seed % 3 == 0 ? int(seed) % ranks : -1, lengths);
+}
+
+TEST(ContextAttention, EqualsWholeSampleAttentionInDouble) {
+  constexpr Precision kF64{DType::kF64, DType::kF64};
+  for (const int ranks : rank_counts({2, 3, 4}))
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const RingCase ring_case = make_ring_case(seed, ranks, -1, {31, 5, 18});
+      SCOPED_TRACE(join_message("seed ", seed, ", plan ", plan_to_json(ring_case.plan)));
+      run_ranks(ranks, [&](Comm& comm) {
+        const ReferenceOps ops;
+        Arena arena(int64_t(1) << 20, Device::kCpu, "test");
+        EXPECT_LE(run_ring_case(ring_case, comm, ops, arena, kF64, PlantedFault::kNone).worst, 1);
+      });
+    }
+}
+
+/// bf16 on rings errs at most twice as much as bf16 on one rank, plus one unit in the last place.
+TEST(ContextAttention, Bf16IsNoWorseThanTwiceThatOfOneRank) {
+  constexpr Precision kBf16{DType::kBF16, DType::kF32};
+  for (const int ranks : rank_counts({2, 3, 4}))
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      const std::vector<int64_t> lengths{65, 7, 33};
+      const RingCase split = make_ring_case(seed, ranks, -1, lengths, DType::kBF16);
+      const RingCase whole = make_ring_case(seed, 1, -1, lengths, DType::kBF16);
+      std::array<double, 5> allowed{};
+      run_local_ranks(1, [&](Comm& comm) {
+        Backend backend;
+        allowed = run_ring_case(whole, comm, *backend.ops, backend.arena, kBf16, PlantedFault::kNone).errors;
+      });
+      for (size_t i = 0; i < allowed.size(); ++i) allowed[i] = 2 * allowed[i] + ulp_bf16(largest(whole, i));
+      SCOPED_TRACE(join_message("seed ", seed, ", plan ", plan_to_json(split.plan)));
+      run_ranks(ranks, [&](Comm& comm) {
+        Backend backend;
+        const auto errors = run_ring_case(split, comm, *backend.ops, backend.arena, kBf16, PlantedFault::kNone).errors;
+        for (size_t i = 0; i < errors.size(); ++i) EXPECT_LE(errors[i], allowed[i]) << "tensor " << i << ", rank " << comm.rank();
+      });
+    }
 }
 
 /// The largest deviation that any rank sees with a fault planted.

@@ -135,7 +135,7 @@ MicroBatch layout_of(const Plan& plan, int64_t wave, int slot, const std::vector
   return batch;
 }
 
-WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed) {
+WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed, DType inputs) {
   WholeAttention a;
   a.tokens = tokens;
   a.heads = heads;
@@ -144,7 +144,10 @@ WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width
   CaseRandom random(seed);
   for (std::vector<double>* input : {&a.q, &a.k, &a.v, &a.dout}) {
     input->resize(size);
-    for (double& value : *input) value = double(float(double(random.between(-1000, 1000)) / 500));
+    for (double& value : *input) {
+      const float drawn = float(double(random.between(-1000, 1000)) / 500);
+      value = double(inputs == DType::kBF16 ? float(bf16(drawn)) : drawn);
+    }
   }
   for (std::vector<double>* result : {&a.out, &a.dq, &a.dk, &a.dv}) result->assign(size, 0.0);
   a.lse.assign(size_t(tokens * heads), 0.0);

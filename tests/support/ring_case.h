@@ -38,7 +38,7 @@ struct WholeAttention {
   /// Largest credible errors in multiples of the unit roundoff, see ring_case.cpp.
   double out_bound = 0, lse_bound = 0, dq_bound = 0, dk_bound = 0, dv_bound = 0;
 };
-/// Inputs drawn from the seed and rounded to f32, results and bounds computed.
-WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed);
+/// Inputs drawn from the seed and rounded to `inputs` (f32 or bf16), results and bounds computed.
+WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed, DType inputs);
 
 }  // namespace zoetrope::test

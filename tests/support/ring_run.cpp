@@ -10,10 +10,12 @@ namespace zoetrope::test {
 namespace {
 
 double element(const Tensor& tensor, int64_t row, int64_t column) {
+  if (tensor.dtype() == DType::kBF16) return double(float(tensor.row<bf16>(row)[column]));
   return tensor.dtype() == DType::kF64 ? tensor.row<double>(row)[column] : double(tensor.row<float>(row)[column]);
 }
 void set_element(const Tensor& tensor, int64_t row, int64_t column, double value) {
   if (tensor.dtype() == DType::kF64) tensor.row<double>(row)[column] = value;
+  else if (tensor.dtype() == DType::kBF16) tensor.row<bf16>(row)[column] = bf16(float(value));
   else tensor.row<float>(row)[column] = float(value);
 }
 void fill_nan(const Tensor& tensor) {
@@ -55,30 +57,28 @@ Tensors make_tensors(const RingCase& ring_case, const MicroBatch& batch, Precisi
   return t;
 }
 
-/// Largest |got - expected| / (u bound) over the rows of a segment; NaN counts as infinite.
-double deviation(const Tensor& got, const std::vector<double>& expected, double bound, const Segment& segment,
-                 DType wide) {
-  const double unit = wide == DType::kF64 ? 0x1p-53 : 0x1p-24;
+/// Largest |got - expected| over the rows of a segment; NaN counts as infinite.
+double deviation(const Tensor& got, const std::vector<double>& expected, const Segment& segment) {
   const int64_t columns = got.row_size();
   double worst = 0;
   for (int64_t i = 0; i < segment.num_tokens(); ++i)
     for (int64_t c = 0; c < columns; ++c) {
       const double error =
           std::abs(element(got, segment.row + i, c) - expected[size_t((segment.begin + i) * columns + c)]);
-      worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error / (unit * bound));
+      worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
     }
   return worst;
 }
 
 }  // namespace
 
-RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths) {
+RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths, DType inputs) {
   RingCase ring_case;
   CaseRandom random(seed);
   ring_case.plan = random_wave(lengths, ranks, idle, random);
   for (size_t sample = 0; sample < lengths.size(); ++sample)
     ring_case.whole.push_back(
-        whole_attention(lengths[sample], ring_case.heads, ring_case.head_width, seed * 1000 + sample));
+        whole_attention(lengths[sample], ring_case.heads, ring_case.head_width, seed * 1000 + sample, inputs));
   ring_case.lengths = std::move(lengths);
   validate_plan(ring_case.plan, ring_case.lengths, ranks);
   return ring_case;
@@ -108,15 +108,17 @@ RingOutcome run_ring_case(const RingCase& ring_case, Comm& comm, const Ops& ops,
     outcome.bytes.resize(before + size_t(tensor->bytes()));
     if (tensor->bytes() > 0) std::memcpy(outcome.bytes.data() + before, tensor->raw(), size_t(tensor->bytes()));
   }
+  const double unit = precision.wide == DType::kF64 ? 0x1p-53 : 0x1p-24;
   for (const Segment& segment : batch.segments) {
     const WholeAttention& w = ring_case.whole[size_t(segment.sample)];
-    for (const double error :
-         {deviation(t.out, w.out, w.out_bound, segment, precision.wide),
-          deviation(t.lse, w.lse, w.lse_bound, segment, precision.wide),
-          deviation(t.dq, w.dq, w.dq_bound, segment, precision.wide),
-          deviation(t.dk, w.dk, w.dk_bound, segment, precision.wide),
-          deviation(t.dv, w.dv, w.dv_bound, segment, precision.wide)})
-      outcome.worst = std::max(outcome.worst, error);
+    const std::array<double, 5> errors{deviation(t.out, w.out, segment), deviation(t.lse, w.lse, segment),
+                                       deviation(t.dq, w.dq, segment), deviation(t.dk, w.dk, segment),
+                                       deviation(t.dv, w.dv, segment)};
+    const std::array<double, 5> bounds{w.out_bound, w.lse_bound, w.dq_bound, w.dk_bound, w.dv_bound};
+    for (size_t i = 0; i < errors.size(); ++i) {
+      outcome.errors[i] = std::max(outcome.errors[i], errors[i]);
+      outcome.worst = std::max(outcome.worst, errors[i] / (unit * bounds[i]));
+    }
   }
   return outcome;
 }

@@ -1,6 +1,7 @@
 // Runs ContextAttention on one rank of a random plan and compares its rows with whole-sample attention.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "model/ops/ops.h"
@@ -17,15 +18,16 @@ struct RingCase {
   std::vector<WholeAttention> whole;
 };
 /// `idle`: rank without tokens (-1: none).
-RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths);
+RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths,
+                        DType inputs = DType::kF32);
 
 enum class PlantedFault { kNone, kSkipStep, kLoseGradient, kShiftedRows };
 
-/// What a rank computed: out, lse, dq, dk, dv as bytes (to compare runs bit for bit), and the largest error in
-/// multiples of its bound.
+/// What a rank computed: out, lse, dq, dk, dv as bytes (to compare runs bit for bit), and their largest errors.
 struct RingOutcome {
   std::vector<std::byte> bytes;
-  double worst = 0;
+  std::array<double, 5> errors{};
+  double worst = 0;  ///< largest error in multiples of its bound (f32 and f64)
   ExchangeStats stats;
 };
 /// Forward and backward of this rank's rows, compared with the whole samples.
