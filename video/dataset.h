@@ -36,10 +36,17 @@ class Dataset {
   std::string fingerprint() const;
   /// Reads tokens [begin, end) of a sample into `rows` [end - begin, features] u8, dense. Thread-safe.
   void read_tokens(int64_t sample, int64_t begin, int64_t end, const Tensor& rows) const;
+  /// Where each frame of a sample came from.
+  std::vector<FrameSource> read_sources(int64_t sample) const;
+  /// A whole sample as frames.
+  Clip read_clip(int64_t sample) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Compares every shard with its hash in dataset.json; one message per damaged shard. Reads all bytes.
+std::vector<std::string> find_shard_damage(const std::string& folder);
 
 }  // namespace zoetrope

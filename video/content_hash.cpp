@@ -1,0 +1,79 @@
+#include "video/content_hash.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "core/check.h"
+#include "core/files.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads a word's bits over the product
+
+uint64_t scramble(uint64_t x) {
+  x = (x ^ (x >> 32)) * kOdd;
+  x = (x ^ (x >> 29)) * kOdd;
+  return x ^ (x >> 32);
+}
+
+}  // namespace
+
+void ContentHash::mix_block(const char* block) {
+  uint64_t words[4];
+  std::memcpy(words, block, sizeof words);
+  for (int i = 0; i < 4; ++i) lanes_[i] = std::rotl(lanes_[i] ^ words[i], 29) * kOdd;
+}
+
+void ContentHash::add(std::string_view bytes) {
+  const size_t held = size_ % 32;
+  size_ += bytes.size();
+  if (held > 0) {
+    const size_t taken = std::min(bytes.size(), 32 - held);
+    std::memcpy(tail_ + held, bytes.data(), taken);
+    bytes.remove_prefix(taken);
+    if (held + taken < 32) return;
+    mix_block(tail_);
+  }
+  for (; bytes.size() >= 32; bytes.remove_prefix(32)) mix_block(bytes.data());
+  if (!bytes.empty()) std::memcpy(tail_, bytes.data(), bytes.size());
+}
+
+uint64_t ContentHash::value() const {
+  ContentHash last = *this;
+  std::memset(last.tail_ + size_ % 32, 0, 32 - size_ % 32);
+  last.mix_block(last.tail_);
+  uint64_t out = size_;
+  for (uint64_t lane : last.lanes_) out = scramble(out ^ lane) * kOdd;
+  return scramble(out);
+}
+
+std::string content_hash(std::string_view bytes) {
+  ContentHash hash;
+  hash.add(bytes);
+  return hex64(hash.value());
+}
+
+std::string file_content_hash(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ZT_REQUIRE(fd >= 0, "can't open '", path, "': ", std::strerror(errno));
+  constexpr size_t kBuffer = 1 << 20;
+  const auto buffer = std::make_unique<char[]>(kBuffer);
+  ContentHash hash;
+  ssize_t n;
+  do {
+    n = read(fd, buffer.get(), kBuffer);
+    if (n > 0) hash.add({buffer.get(), size_t(n)});
+  } while (n > 0 || (n < 0 && errno == EINTR));
+  const int error = errno;
+  close(fd);
+  ZT_REQUIRE(n == 0, "can't read '", path, "': ", std::strerror(error));
+  return hex64(hash.value());
+}
+
+}  // namespace zoetrope
