@@ -63,6 +63,7 @@ class Parameters {
     Weight weight;
     DType compute = DType::kF32;
   };
+  /// The entry of a name, and its view of a flat buffer.
   const Parameter& find(const std::string& name) const;
   Tensor view(const Tensor& flat, const Parameter& p) const;
 

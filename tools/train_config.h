@@ -1,0 +1,82 @@
+// Everything that `train` reads, one table per life stage; `sample`, `heldout`, `profile` and `bench` read the
+// same files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/options.h"
+#include "model/config.h"
+#include "model/flow.h"
+#include "model/optimizer.h"
+
+namespace zoetrope {
+
+struct DataOptions {
+  std::string data;
+  void visit(auto&& field) { field("data", data, "data set folder that `zoetrope ingest` wrote"); }
+};
+
+struct PlanOptions {
+  std::string planner = "elastic", cost;
+  int64_t cp = 0, batch = 8, memory_per_rank = 0;
+  void visit(auto&& field) {
+    field("planner", planner, "how samples are spread over ranks",
+          std::vector<std::string>{"static", "static-balanced", "elastic"});
+    field("cp", cp, "CP size of the static planners; 0: the fastest predicted feasible one");
+    field("batch", batch, "samples per optimizer step, over all ranks");
+    field("memory-per-rank", memory_per_rank, "bytes a rank may use; 0: what the cost file says");
+    field("cost", cost, "cost file of `zoetrope profile`, or a built-in set; empty: RUN/cost.toml, else built in");
+  }
+};
+
+struct ParallelOptions {
+  int64_t ranks = 1, threads_per_rank = 0;
+  void visit(auto&& field) {
+    field("ranks", ranks, "ranks to start (under mpirun or srun: what they give)");
+    field("threads-per-rank", threads_per_rank, "compute threads of a rank; 0: cores of the node / its ranks");
+  }
+};
+
+struct CheckpointOptions {
+  int64_t every = 50, keep = 3;
+  void visit(auto&& field) {
+    field("checkpoint-every", every, "steps between checkpoints; 0: only at the end");
+    field("keep-checkpoints", keep, "newest checkpoints to keep; 0: all");
+  }
+};
+
+struct NumericsOptions {
+  std::string precision = "f32";
+  int64_t seed = 0;
+  void visit(auto&& field) {
+    field("precision", precision, "type of the products; everything else is f32", std::vector<std::string>{"f32", "bf16"});
+    field("seed", seed, "of initialisation, order, noise and dropout");
+  }
+};
+
+/// The tables of a training config file.
+struct TrainConfig {
+  DataOptions data;
+  ModelConfig model;
+  FlowConfig flow;
+  PlanOptions plan;
+  ParallelOptions parallel;
+  OptimizerConfig optimisation;
+  CheckpointOptions checkpoint;
+  NumericsOptions numerics;
+
+  /// Binds every table to the option set, in the order of the life of a run.
+  void add_to(OptionSet& options) {
+    options.add_table("data", data);
+    options.add_table("model", model);
+    options.add_table("flow", flow);
+    options.add_table("plan", plan);
+    options.add_table("parallel", parallel);
+    options.add_table("optimisation", optimisation);
+    options.add_table("checkpoint", checkpoint);
+    options.add_table("numerics", numerics);
+  }
+};
+
+}  // namespace zoetrope
