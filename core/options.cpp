@@ -7,8 +7,8 @@ namespace zoetrope {
 void OptionSet::add(Option option) {
   ZT_CHECK(!option.name.empty(), "an option needs a name");
   for (const Option& other : options_)
-    ZT_CHECK(other.name != option.name, "option '", option.name, "' is declared twice, in table '", other.table,
-             "' and in table '", option.table, "'");
+    ZT_CHECK(other.name != option.name, "option '", option.name, "' is declared twice, in table '",
+             other.table, "' and in table '", option.table, "'");
   options_.push_back(std::move(option));
 }
 

@@ -40,10 +40,10 @@ class OptionSet {
   /// field(name, reference, help, {choices}).
   template <class Config>
   void add_table(const std::string& table, Config& config) {
-    config.visit([&]<class T>(const char* name, T& value, const char* help,
-                              std::vector<std::string> choices = {}) {
-      add({table, name, &value, help, false, false, std::move(choices)});
-    });
+    config.visit(
+        [&]<class T>(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {
+          add({table, name, &value, help, false, false, std::move(choices)});
+        });
   }
   template <class T>
   void add_flag(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {

@@ -62,7 +62,8 @@ BoundCommand bind_command(CLI::App& main, const Command& command) {
   if (!command.footer.empty()) bound.app->footer(command.footer);
   const std::string help = "TOML file whose values become the defaults of the flags below";
   bound.config = bound.app->add_option("--config", help)->type_name("FILE")->group("Options");
-  for (const Option& option : command.options.options()) bound.bounds.push_back(bind_option(*bound.app, option));
+  for (const Option& option : command.options.options())
+    bound.bounds.push_back(bind_option(*bound.app, option));
   return bound;
 }
 
@@ -74,7 +75,8 @@ void apply_config_file(const BoundCommand& bound, const Command& command) {
 
 void show_defaults(const BoundCommand& bound) {
   for (const Bound& each : bound.bounds) {
-    if (!std::holds_alternative<bool*>(each.option->target)) each.flag->default_str(shown_value(*each.option));
+    if (!std::holds_alternative<bool*>(each.option->target))
+      each.flag->default_str(shown_value(*each.option));
     else if (!each.option->table.empty())
       each.flag->description(each.option->help + " (default: " + shown_value(*each.option) + ")");
   }

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <toml++/toml.h>
+#include <algorithm>
 
 #include "core/files.h"
 #include "core/options_values.h"
@@ -52,7 +52,8 @@ class Reader {
       const std::string table(key.str());
       if (std::find(ignored.begin(), ignored.end(), table) != ignored.end() && !has_table(table)) continue;
       if (!has_table(table))
-        fail(key.source(), "unknown table or key '", table, "'; expected one of the tables: ", known_tables(ignored));
+        fail(key.source(), "unknown table or key '", table,
+             "'; expected one of the tables: ", known_tables(ignored));
       if (!node.is_table())
         fail(key.source(), "'", table, "' is ", kind_of_node(node), ", expected a table [", table, "]");
       read_table(table, *node.as_table());
@@ -91,7 +92,8 @@ class Reader {
         if (option.name == key.str()) found = &option;
         known += (known.empty() ? "" : ", ") + option.name;
       }
-      if (!found) fail(key.source(), "unknown key '", key.str(), "' in table [", table, "]; it knows: ", known);
+      if (!found)
+        fail(key.source(), "unknown key '", key.str(), "' in table [", table, "]; it knows: ", known);
       read_option(*found, key.source(), node);
     }
   }
@@ -114,13 +116,15 @@ class Reader {
   template <class T>
   void read_value(const Option& option, const std::string& name, const toml::source_region& region,
                   const toml::node& node, std::vector<T>& target) const {
-    if (!node.is_array()) fail(region, name, " is ", kind_of_node(node), ", expected ", kind_of(option.target));
+    if (!node.is_array())
+      fail(region, name, " is ", kind_of_node(node), ", expected ", kind_of(option.target));
     std::vector<T> values;
     for (const toml::node& element : *node.as_array()) {
       const std::string element_name = join_message(name, "[", values.size(), "]");
       T value{};
       if (!read_node(element, value))
-        fail(element.source(), element_name, " is ", kind_of_node(element), ", expected ", kind_of(option.target));
+        fail(element.source(), element_name, " is ", kind_of_node(element), ", expected ",
+             kind_of(option.target));
       if constexpr (std::is_same_v<T, std::string>)
         check_choice(option, where_in(file_, element.source()) + element_name, value);
       values.push_back(std::move(value));
@@ -157,13 +161,12 @@ void load_toml_text(const OptionSet& set, const std::string& text, const std::st
   }
 }
 
-void load_toml(const OptionSet& set, const std::string& path, const std::vector<std::string>& ignored_tables) {
+void load_toml(const OptionSet& set, const std::string& path,
+               const std::vector<std::string>& ignored_tables) {
   std::string text;
   try {
     text = read_file(path);
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  } catch (const Error& error) { throw UsageError(error.what()); }
   load_toml_text(set, text, path, ignored_tables);
 }
 

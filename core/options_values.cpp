@@ -20,10 +20,19 @@ size_t utf8_length(const std::string& text, size_t at) {
   if (first < 0x80) return 1;
   size_t length = 0;
   uint32_t code = 0, smallest = 0;
-  if (first >> 5 == 0x6) { length = 2; code = first & 0x1f; smallest = 0x80; }
-  else if (first >> 4 == 0xe) { length = 3; code = first & 0x0f; smallest = 0x800; }
-  else if (first >> 3 == 0x1e) { length = 4; code = first & 0x07; smallest = 0x10000; }
-  else return 0;
+  if (first >> 5 == 0x6) {
+    length = 2;
+    code = first & 0x1f;
+    smallest = 0x80;
+  } else if (first >> 4 == 0xe) {
+    length = 3;
+    code = first & 0x0f;
+    smallest = 0x800;
+  } else if (first >> 3 == 0x1e) {
+    length = 4;
+    code = first & 0x07;
+    smallest = 0x10000;
+  } else return 0;
   for (size_t i = 1; i < length; ++i) {
     if (byte(at + i) >> 6 != 0x2) return 0;
     code = code << 6 | (byte(at + i) & 0x3fu);
@@ -40,8 +49,10 @@ std::string quote(const Option& option, const std::string& text) {
                ", so it can't be saved in a TOML file; rename the file or choose another text");
     const char c = text[at];
     if (length > 1) out.append(text, at, length);
-    else if (c == '"' || c == '\\') { out += '\\'; out += c; }
-    else if (c == '\n') out += "\\n";
+    else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') out += "\\n";
     else if (c == '\t') out += "\\t";
     else if (c == '\r') out += "\\r";
     else if (uint8_t(c) < 0x20 || c == 0x7f) {
@@ -120,15 +131,18 @@ std::string kind_of(const OptionTarget& target) {
 }
 
 std::string toml_value(const Option& option) {
-  return std::visit([&]<class T>(T* value) -> std::string {
-    if constexpr (IsVector<T>::value) {
-      std::string out = "[";
-      for (const auto& element : *value) out += (out.size() > 1 ? ", " : "") + element_text(option, element);
-      return out + "]";
-    } else {
-      return element_text(option, *value);
-    }
-  }, option.target);
+  return std::visit(
+      [&]<class T>(T* value) -> std::string {
+        if constexpr (IsVector<T>::value) {
+          std::string out = "[";
+          for (const auto& element : *value)
+            out += (out.size() > 1 ? ", " : "") + element_text(option, element);
+          return out + "]";
+        } else {
+          return element_text(option, *value);
+        }
+      },
+      option.target);
 }
 
 std::string shown_value(const Option& option) {
@@ -136,33 +150,38 @@ std::string shown_value(const Option& option) {
     if constexpr (std::is_same_v<T, std::string>) return value;
     else return element_text(option, value);
   };
-  return std::visit([&]<class T>(T* value) -> std::string {
-    if constexpr (IsVector<T>::value) {
-      std::string out;
-      for (const auto& element : *value) out += (out.empty() ? "" : ",") + bare(element);
-      return out;
-    } else {
-      return bare(*value);
-    }
-  }, option.target);
+  return std::visit(
+      [&]<class T>(T* value) -> std::string {
+        if constexpr (IsVector<T>::value) {
+          std::string out;
+          for (const auto& element : *value) out += (out.empty() ? "" : ",") + bare(element);
+          return out;
+        } else {
+          return bare(*value);
+        }
+      },
+      option.target);
 }
 
-void assign_texts(const Option& option, const std::string& shown_name, const std::vector<std::string>& texts) {
-  std::visit([&]<class T>(T* value) {
-    if constexpr (IsVector<T>::value) {
-      T list;
-      for (const std::string& text : texts) {
-        if (text.empty()) continue;
-        for (const std::string& part : split_at_commas(text))
-          list.push_back(parse_element<typename T::value_type>(option, shown_name, part));
-      }
-      *value = std::move(list);
-    } else {
-      if (texts.size() != 1)
-        throw UsageError(join_message(shown_name, ": given ", texts.size(), " times, expected once"));
-      *value = parse_element<T>(option, shown_name, texts[0]);
-    }
-  }, option.target);
+void assign_texts(const Option& option, const std::string& shown_name,
+                  const std::vector<std::string>& texts) {
+  std::visit(
+      [&]<class T>(T* value) {
+        if constexpr (IsVector<T>::value) {
+          T list;
+          for (const std::string& text : texts) {
+            if (text.empty()) continue;
+            for (const std::string& part : split_at_commas(text))
+              list.push_back(parse_element<typename T::value_type>(option, shown_name, part));
+          }
+          *value = std::move(list);
+        } else {
+          if (texts.size() != 1)
+            throw UsageError(join_message(shown_name, ": given ", texts.size(), " times, expected once"));
+          *value = parse_element<T>(option, shown_name, texts[0]);
+        }
+      },
+      option.target);
 }
 
 void check_choice(const Option& option, const std::string& where, const std::string& value) {

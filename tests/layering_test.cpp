@@ -1,7 +1,7 @@
 // The include rules, fences, sizes and doc comments of the whole tree, and planted breaches that prove that
 // the checks can fail.
-#include <filesystem>
 #include <gtest/gtest.h>
+#include <filesystem>
 
 #include "core/files.h"
 #include "tests/support/layering.h"
@@ -17,7 +17,8 @@ bool exists_in_tree(const std::string& path) { return fs::is_regular_file(fs::pa
 std::vector<std::string> tree_files() {
   const fs::path root(ZT_SOURCE_DIR);
   std::vector<std::string> files;
-  for (const char* folder : {"core", "video", "schedule", "model", "parallel", "tools", "tests", "configs", "cmake", "docs", ".ci"})
+  for (const char* folder : {"core", "video", "schedule", "model", "parallel", "tools", "tests", "configs",
+                             "cmake", "docs", ".ci"})
     if (fs::exists(root / folder))
       for (const auto& entry : fs::recursive_directory_iterator(root / folder))
         if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(root).string());
@@ -44,13 +45,15 @@ std::string joined(const std::vector<std::string>& breaches) {
 }
 
 using Check = std::function<std::vector<std::string>(const std::string&, const std::string&)>;
-std::vector<std::string> check_tree(const std::function<bool(const std::string&)>& wanted, const Check& check) {
+std::vector<std::string> check_tree(const std::function<bool(const std::string&)>& wanted,
+                                    const Check& check) {
   std::vector<std::string> breaches;
   int64_t checked = 0;
   for (const std::string& path : tree_files()) {
     if (!wanted(path)) continue;
     ++checked;
-    for (const std::string& each : check(path, read_file(std::string(ZT_SOURCE_DIR) + "/" + path))) breaches.push_back(each);
+    for (const std::string& each : check(path, read_file(std::string(ZT_SOURCE_DIR) + "/" + path)))
+      breaches.push_back(each);
   }
   EXPECT_GT(checked, 20) << "the tree was not found below " << ZT_SOURCE_DIR;
   return breaches;
@@ -66,9 +69,12 @@ TEST(Tree, HasDocumentedHeaders) { EXPECT_EQ(joined(check_tree(is_code, check_he
 TEST(Tree, HoldsNoUnfinishedMarksOrForeignPaths) { EXPECT_EQ(joined(check_tree(is_text, check_words)), ""); }
 
 TEST(IncludeRules, CatchPlantedBreaches) {
-  const struct { const char *path, *text, *expected; } cases[] = {
+  const struct {
+    const char *path, *text, *expected;
+  } cases[] = {
       {"core/x.cpp", "#include \"video/clip.h\"\n", "core/ must not include video/"},
-      {"video/x.cpp", "#include \"core/tensor.h\"\n#include \"model/dit.h\"\n", "video/x.cpp:2: video/ must not include model/"},
+      {"video/x.cpp", "#include \"core/tensor.h\"\n#include \"model/dit.h\"\n",
+       "video/x.cpp:2: video/ must not include model/"},
       {"video/x.cpp", "#include \"schedule/plan.h\"\n", "video/ must not include schedule/"},
       {"schedule/x.cpp", "#include \"model/dit.h\"\n", "schedule/ must not include model/"},
       {"schedule/x.cpp", "#include \"core/tensor.h\"\n", "touch tensors"},
@@ -96,20 +102,25 @@ TEST(IncludeRules, CatchPlantedBreaches) {
   };
   for (const auto& each : cases) {
     const std::string found = joined(includes(each.path, each.text));
-    EXPECT_NE(found.find(each.expected), std::string::npos) << each.path << ": " << each.text << "found: " << found;
+    EXPECT_NE(found.find(each.expected), std::string::npos)
+        << each.path << ": " << each.text << "found: " << found;
     EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 1) << found;
   }
 }
 
 TEST(IncludeRules, AllowWhatIsAllowed) {
-  const struct { const char *path, *text; } cases[] = {
+  const struct {
+    const char *path, *text;
+  } cases[] = {
       {"core/tensor.cpp", "#include \"core/tensor.h\"\n#include <vector>\n"},
       {"core/options_cli.cpp", "#include <CLI/CLI.hpp>\n"},
       {"video/shard_writer.cpp", "#include <hdf5.h>\n"},
       {"schedule/loader_blocks.cpp", "#include \"core/tensor.h\"\n#include \"video/clip.h\"\n"},
-      {"parallel/x.cpp", "#include \"model/ops/ops.h\"\n#include \"schedule/plan.h\"\n#include <nlohmann/json.hpp>\n"},
+      {"parallel/x.cpp",
+       "#include \"model/ops/ops.h\"\n#include \"schedule/plan.h\"\n#include <nlohmann/json.hpp>\n"},
       {"tools/x.cpp", "// #include <mpi.h>\n#include \"parallel/comm.h\"\n"},
-      {"tests/video/x_test.cpp", "#include <gtest/gtest.h>\n#include <hdf5.h>\n#include \"tools/version.h\"\n"},
+      {"tests/video/x_test.cpp",
+       "#include <gtest/gtest.h>\n#include <hdf5.h>\n#include \"tools/version.h\"\n"},
   };
   for (const auto& each : cases) EXPECT_EQ(joined(includes(each.path, each.text)), "") << each.path;
 }
@@ -124,20 +135,24 @@ TEST(SizeRules, CountLinesOfFilesAndFunctions) {
   std::string lines;
   for (int i = 0; i < 150; ++i) lines += "//\n";
   EXPECT_EQ(joined(check_sizes("core/x.h", lines)), "");
-  EXPECT_EQ(joined(check_sizes("core/x.h", lines + "//\n")), "core/x.h:151: file of 151 lines, at most 150\n");
+  EXPECT_EQ(joined(check_sizes("core/x.h", lines + "//\n")),
+            "core/x.h:151: file of 151 lines, at most 150\n");
   EXPECT_EQ(joined(check_sizes("core/x.cpp", lines + lines + lines)), "");
   EXPECT_NE(joined(check_sizes("core/x.cpp", lines + lines + lines + lines)), "");
   EXPECT_EQ(joined(check_sizes("core/x.cpp", function_of_lines(60))), "");
   EXPECT_EQ(joined(check_sizes("core/x.cpp", "\n" + function_of_lines(61))),
             "core/x.cpp:2: function of 61 lines, at most 60\n");
-  const std::string wrapped = "namespace a {\nnamespace {\nclass B {\n public:\n  " + function_of_lines(61) + "};\n}\n}\n";
+  const std::string wrapped =
+      "namespace a {\nnamespace {\nclass B {\n public:\n  " + function_of_lines(61) + "};\n}\n}\n";
   EXPECT_EQ(joined(check_sizes("core/x.cpp", wrapped)), "core/x.cpp:5: function of 61 lines, at most 60\n");
 }
 
 TEST(SizeRules, SeeThroughLiteralsAndTables) {
-  const std::string odd = "#include <x>\n#define M(x) \\\n  if (x) {\nconst char* a = \"}{\";  // {\nconst char b = '{';\n"
-                          "int big = 1'000;\nconst int c[] = {f(1),\n2};\nconst char* d = R\"(}}\")\";\n/* { */\n";
-  const auto spans = find_functions(odd + "void f() {\n  g([] { return 1; });\n}\nstruct S { int x = 1; int g() { return x; } };\n");
+  const std::string odd =
+      "#include <x>\n#define M(x) \\\n  if (x) {\nconst char* a = \"}{\";  // {\nconst char b = '{';\n"
+      "int big = 1'000;\nconst int c[] = {f(1),\n2};\nconst char* d = R\"(}}\")\";\n/* { */\n";
+  const auto spans = find_functions(
+      odd + "void f() {\n  g([] { return 1; });\n}\nstruct S { int x = 1; int g() { return x; } };\n");
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].first_line, 11);
   EXPECT_EQ(spans[0].last_line, 13);
@@ -146,12 +161,19 @@ TEST(SizeRules, SeeThroughLiteralsAndTables) {
 
 TEST(HeaderRules, CatchPlantedBreaches) {
   const std::string good = "// What it is for.\n#pragma once\n";
-  EXPECT_EQ(joined(check_header("core/x.h", good + "/// Adds.\nint add(int a, int b);\nint more(int a);\n")), "");
-  EXPECT_EQ(joined(check_header("core/x.h", good + "class A {\n public:\n  explicit A(int x);\n  int size() const;\n"
-                                                   " private:\n  void grow(int by);\n};\n")), "");
+  EXPECT_EQ(joined(check_header("core/x.h", good + "/// Adds.\nint add(int a, int b);\nint more(int a);\n")),
+            "");
+  EXPECT_EQ(joined(check_header("core/x.h",
+                                good + "class A {\n public:\n  explicit A(int x);\n  int size() const;\n"
+                                       " private:\n  void grow(int by);\n};\n")),
+            "");
   EXPECT_NE(joined(check_header("core/x.h", good + "int add(int a, int b);\n")), "");
-  EXPECT_NE(joined(check_header("core/x.h", good + "/// Adds.\nint add(int a);\n\nint other(int a,\n   int b);\n")), "");
-  EXPECT_NE(joined(check_header("core/x.h", good + "class A {\n private:\n  int x_;\n};\n\nvoid f(const A& a);\n")), "");
+  EXPECT_NE(
+      joined(check_header("core/x.h", good + "/// Adds.\nint add(int a);\n\nint other(int a,\n   int b);\n")),
+      "");
+  EXPECT_NE(
+      joined(check_header("core/x.h", good + "class A {\n private:\n  int x_;\n};\n\nvoid f(const A& a);\n")),
+      "");
   EXPECT_NE(joined(check_header("core/x.h", good + "class A {\n public:\n  void f(int x) const;\n};\n")), "");
   EXPECT_NE(joined(check_header("core/x.h", "#pragma once\n")), "");
   EXPECT_NE(joined(check_header("core/x.h", "// What it is for.\n")), "");
@@ -161,7 +183,8 @@ TEST(HeaderRules, CatchPlantedBreaches) {
 
 TEST(WordRules, CatchPlantedBreaches) {
   EXPECT_EQ(joined(check_words("a.md", "fine\n")), "");
-  EXPECT_EQ(joined(check_words("a.md", std::string("fine\n// TO") + "DO: later\n")), std::string("a.md:2: holds 'TO") + "DO'\n");
+  EXPECT_EQ(joined(check_words("a.md", std::string("fine\n// TO") + "DO: later\n")),
+            std::string("a.md:2: holds 'TO") + "DO'\n");
   EXPECT_NE(joined(check_words("a.sh", std::string("cd /wo") + "rk/main\n")), "");
 }
 

@@ -1,8 +1,8 @@
 #include "core/options.h"
 
+#include <gtest/gtest.h>
 #include <bit>
 #include <cstdio>
-#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 
@@ -68,31 +68,52 @@ std::string failure(const std::string& text, const std::vector<std::string>& ign
   set.add_table("all", value);
   try {
     load_toml_text(set, text, "file.toml", ignored);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
+  } catch (const UsageError& error) { return error.what(); }
   return "";
 }
 
 TEST(OptionsToml, SavedValuesReadBackBitEqual) {
-  const std::string awkward[] = {"", " ", "#", "a # b", "\"", "'", "a\"b'c", "a, b", "[1, 2]", "\\", "\\n", "line\nline",
-                                 "\r\n", "\t", " leading and trailing ", "\x01\x1f\x7f", std::string(1, '\0'), "äöü€😀",
-                                 "\"\"\"", "'''", "true", "1", "= x", "[table]"};
+  const std::string awkward[] = {"",
+                                 " ",
+                                 "#",
+                                 "a # b",
+                                 "\"",
+                                 "'",
+                                 "a\"b'c",
+                                 "a, b",
+                                 "[1, 2]",
+                                 "\\",
+                                 "\\n",
+                                 "line\nline",
+                                 "\r\n",
+                                 "\t",
+                                 " leading and trailing ",
+                                 "\x01\x1f\x7f",
+                                 std::string(1, '\0'),
+                                 "äöü€😀",
+                                 "\"\"\"",
+                                 "'''",
+                                 "true",
+                                 "1",
+                                 "= x",
+                                 "[table]"};
   for (const std::string& text : awkward) {
     Everything value;
     value.text = text;
     value.texts = {text, "", text};
     expect_same(value, round_trip(value));
   }
-  for (int64_t whole : {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), int64_t(0), int64_t(-1)}) {
+  for (int64_t whole :
+       {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), int64_t(0), int64_t(-1)}) {
     Everything value;
     value.whole = whole;
     value.wholes = {whole, 0, whole};
     expect_same(value, round_trip(value));
   }
   using Limits = std::numeric_limits<double>;
-  for (double real : {0.0, -0.0, 0.1, 1.0 / 3, 1e300, -1e-300, 1e22, Limits::denorm_min(), Limits::min(), Limits::max(),
-                      Limits::lowest(), Limits::epsilon(), Limits::infinity(), -Limits::infinity(), 123456789012345678.0}) {
+  for (double real :
+       {0.0, -0.0, 0.1, 1.0 / 3, 1e300, -1e-300, 1e22, Limits::denorm_min(), Limits::min(), Limits::max(),
+        Limits::lowest(), Limits::epsilon(), Limits::infinity(), -Limits::infinity(), 123456789012345678.0}) {
     Everything value;
     value.real = real;
     value.reals = {real, -real};
@@ -118,7 +139,8 @@ TEST(OptionsToml, RandomValuesReadBackBitEqual) {
   const auto random_text = [&] {
     std::string text;
     for (uint64_t n = random() % 12; n > 0; --n) {
-      constexpr const char* kPieces[] = {"#", "\"", "'", "\\", ",", " ", "\n", "\r", "\t", "=", "[", "]", "é", "€", "😀"};
+      constexpr const char* kPieces[] = {"#",  "\"", "'", "\\", ",", " ", "\n", "\r",
+                                         "\t", "=",  "[", "]",  "é", "€", "😀"};
       const uint64_t kind = random() % 20;
       if (kind < 15) text += kPieces[kind];
       else text += char(random() % 128);
@@ -154,9 +176,10 @@ TEST(OptionsToml, KeepsWhatTheFileDoesNotName) {
 
 TEST(OptionsToml, RefusesWithFileAndLine) {
   EXPECT_EQ(failure("[all]\nwhole = 3\n"), "");
-  EXPECT_EQ(failure("[all]\n\nhwole = 3\n"),
-            "file.toml:3: unknown key 'hwole' in table [all]; it knows: on, whole, real, text, choice, whole-list, "
-            "real-list, text-list, choice-list");
+  EXPECT_EQ(
+      failure("[all]\n\nhwole = 3\n"),
+      "file.toml:3: unknown key 'hwole' in table [all]; it knows: on, whole, real, text, choice, whole-list, "
+      "real-list, text-list, choice-list");
   EXPECT_EQ(failure("[other]\nx = 1\n"),
             "file.toml:1: unknown table or key 'other'; expected one of the tables: [all]");
   EXPECT_EQ(failure("whole = 1\n"),
@@ -165,7 +188,8 @@ TEST(OptionsToml, RefusesWithFileAndLine) {
   EXPECT_EQ(failure("[all]\nwhole = 1.0\n"), "file.toml:2: all.whole is a number, expected an integer");
   EXPECT_EQ(failure("[all]\nwhole = \"1\"\n"), "file.toml:2: all.whole is a string, expected an integer");
   EXPECT_EQ(failure("[all]\non = 1\n"), "file.toml:2: all.on is an integer, expected true or false");
-  EXPECT_EQ(failure("[all]\nreal = 9007199254740993\n"), "file.toml:2: all.real is an integer, expected a number");
+  EXPECT_EQ(failure("[all]\nreal = 9007199254740993\n"),
+            "file.toml:2: all.real is an integer, expected a number");
   EXPECT_EQ(failure("[all]\ntext = [\"a\"]\n"), "file.toml:2: all.text is a list, expected a string");
   EXPECT_EQ(failure("[all]\nwhole-list = 1\n"),
             "file.toml:2: all.whole-list is an integer, expected a list of integers");
@@ -178,10 +202,11 @@ TEST(OptionsToml, RefusesWithFileAndLine) {
 }
 
 TEST(OptionsToml, RefusesDuplicatesAndBadSyntaxWithTheLine) {
-  for (const char* text : {"[all]\nwhole = 1\nwhole = 1\n", "[all]\non = true\n[all]\n", "[all]\nwhole = \n \n",
-                           "[all]\n\nwhole = 99999999999999999999\n"}) {
+  for (const char* text : {"[all]\nwhole = 1\nwhole = 1\n", "[all]\non = true\n[all]\n",
+                           "[all]\nwhole = \n \n", "[all]\n\nwhole = 99999999999999999999\n"}) {
     const std::string message = failure(text);
-    EXPECT_TRUE(message.starts_with("file.toml:3: ") || message.starts_with("file.toml:2: ")) << text << message;
+    EXPECT_TRUE(message.starts_with("file.toml:3: ") || message.starts_with("file.toml:2: "))
+        << text << message;
   }
 }
 
@@ -241,7 +266,8 @@ Outcome run(std::vector<std::string> arguments) {
   argv.push_back(nullptr);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  outcome.code = run_command_line(int(argv.size()) - 1, argv.data(), commands, "about", "zoetrope 1.2.3\n  details");
+  outcome.code =
+      run_command_line(int(argv.size()) - 1, argv.data(), commands, "about", "zoetrope 1.2.3\n  details");
   std::fflush(stdout);
   outcome.output = testing::internal::GetCapturedStdout();
   outcome.errors = testing::internal::GetCapturedStderr();
@@ -256,9 +282,9 @@ std::string write_config(const std::string& text) {
 }
 
 TEST(CommandLine, FlagsOfEveryKind) {
-  const Outcome outcome = run({"work", "here", "--json", "--on", "--whole", "-5", "--real=1e-3", "--text", "a # \"b\", c",
-                               "--choice", "two", "--whole-list", "4,8,-8", "--text-list", "x,y", "--text-list", "z",
-                               "--real-list", "0.5"});
+  const Outcome outcome = run({"work", "here", "--json", "--on", "--whole", "-5", "--real=1e-3", "--text",
+                               "a # \"b\", c", "--choice", "two", "--whole-list", "4,8,-8", "--text-list",
+                               "x,y", "--text-list", "z", "--real-list", "0.5"});
   EXPECT_EQ(outcome.errors, "");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(outcome.json && outcome.value.on);
@@ -273,7 +299,8 @@ TEST(CommandLine, FlagsOfEveryKind) {
 }
 
 TEST(CommandLine, TextsArriveUnchanged) {
-  for (const std::string text : {"", " ", "\"quoted\"", "'quoted'", "[a,b]", "-dash", "--dash", "a\\nb", "%%", "{}", "é"})
+  for (const std::string text :
+       {"", " ", "\"quoted\"", "'quoted'", "[a,b]", "-dash", "--dash", "a\\nb", "%%", "{}", "é"})
     for (const bool joined : {false, true}) {
       if (joined && text.empty()) continue;  // "--text=" lacks its value: an error, never a silent nothing
       const Outcome outcome = joined ? run({"work", "--text=" + text}) : run({"work", "--text", text});
@@ -289,7 +316,8 @@ TEST(CommandLine, EmptyListFromEmptyText) {
 TEST(CommandLine, FlagBeatsFileBeatsDefault) {
   const std::string path = write_config("[all]\nwhole = 100\nreal = 0.25\non = true\n[plan]\nx = 1\n");
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"work", "--config", path, "--whole", "200"}, {"work", "--whole=200", "--config=" + path}}) {
+       {std::vector<std::string>{"work", "--config", path, "--whole", "200"},
+        {"work", "--whole=200", "--config=" + path}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.errors, "");
     EXPECT_EQ(outcome.value.whole, 200);
@@ -304,12 +332,23 @@ TEST(CommandLine, FlagBeatsFileBeatsDefault) {
 
 TEST(CommandLine, WrongUseIsTwoAndDoesNotRun) {
   const std::string bad_config = write_config("[all]\n\nwhoel = 1\n");
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"work", "--whole", "x"}, {"work", "--whole", "1.5"}, {"work", "--whole"}, {"work", "--whole", ""},
-           {"work", "--whole", "1", "--whole", "2"}, {"work", "--real", "1x"}, {"work", "--choice", "three"},
-           {"work", "--choice-list", "one,three"}, {"work", "--whole-list", "1,,2"}, {"work", "--nothing"},
-           {"work", "a", "b"}, {"walk"}, {"--nothing"}, {"work", "--config", "/nonexistent/file.toml"},
-           {"work", "--config", bad_config}, {"work", "--whole", "99999999999999999999"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"work", "--whole", "x"},
+                                             {"work", "--whole", "1.5"},
+                                             {"work", "--whole"},
+                                             {"work", "--whole", ""},
+                                             {"work", "--whole", "1", "--whole", "2"},
+                                             {"work", "--real", "1x"},
+                                             {"work", "--choice", "three"},
+                                             {"work", "--choice-list", "one,three"},
+                                             {"work", "--whole-list", "1,,2"},
+                                             {"work", "--nothing"},
+                                             {"work", "a", "b"},
+                                             {"walk"},
+                                             {"--nothing"},
+                                             {"work", "--config", "/nonexistent/file.toml"},
+                                             {"work", "--config", bad_config},
+                                             {"work", "--whole", "99999999999999999999"}}) {
     const Outcome outcome = run(arguments);
     std::string line;
     for (const std::string& argument : arguments) line += argument + " ";
@@ -318,7 +357,9 @@ TEST(CommandLine, WrongUseIsTwoAndDoesNotRun) {
     EXPECT_TRUE(outcome.errors.starts_with("error: ")) << line << outcome.errors;
     EXPECT_EQ(outcome.output, "") << line;
   }
-  EXPECT_EQ(run({"work", "--config", bad_config}).errors.find("error: " + bad_config + ":3: unknown key 'whoel'"), 0u);
+  EXPECT_EQ(
+      run({"work", "--config", bad_config}).errors.find("error: " + bad_config + ":3: unknown key 'whoel'"),
+      0u);
 }
 
 TEST(CommandLine, ErrorIsThreeWithItsText) {
@@ -340,7 +381,8 @@ TEST(CommandLine, HelpShowsTablesAndDefaults) {
   const Outcome help = run({"work", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_FALSE(help.ran);
-  for (const char* part : {"SOURCE", "--json", "[all]", "--whole", "--whole-list", "INT,...=1,2", "NUMBER=0.1", "default: false", "{one,two}", "--config"})
+  for (const char* part : {"SOURCE", "--json", "[all]", "--whole", "--whole-list", "INT,...=1,2",
+                           "NUMBER=0.1", "default: false", "{one,two}", "--config"})
     EXPECT_NE(help.output.find(part), std::string::npos) << part << "\n" << help.output;
   const std::string path = write_config("[all]\nwhole = 4711\n");
   EXPECT_NE(run({"work", "--config", path, "--help"}).output.find("4711"), std::string::npos);

@@ -60,7 +60,8 @@ constexpr Fence kFences[] = {
     {"^mpi\\.h$", "^(parallel/comm_mpi|tools/zoetrope)\\.cpp$",
      "MPI belongs in parallel/comm_mpi.cpp and tools/zoetrope.cpp"},
     {"^nccl", "^parallel/comm_nccl\\.cpp$", "NCCL belongs in parallel/comm_nccl.cpp"},
-    {"^(cuda|cublas|cudnn)", "^(core/\\w*_cuda\\.\\w+|core/cuda_check\\.h|model/ops/cuda/.*|parallel/comm_nccl\\.cpp)$",
+    {"^(cuda|cublas|cudnn)",
+     "^(core/\\w*_cuda\\.\\w+|core/cuda_check\\.h|model/ops/cuda/.*|parallel/comm_nccl\\.cpp)$",
      "CUDA belongs in core/*_cuda.*, core/cuda_check.h, model/ops/cuda/ and parallel/comm_nccl.cpp"},
     {"^nlohmann/", "\\.cpp$", "nlohmann::json belongs in sources, not in headers"},
     {"^(gtest|gmock)/", "^tests/", "googletest belongs in tests/"},
@@ -68,7 +69,8 @@ constexpr Fence kFences[] = {
 
 std::string fence_breach(const std::string& path, const std::string& target) {
   for (const Fence& fence : kFences)
-    if (std::regex_search(target, std::regex(fence.header)) && !std::regex_search(path, std::regex(fence.allowed)))
+    if (std::regex_search(target, std::regex(fence.header)) &&
+        !std::regex_search(path, std::regex(fence.allowed)))
       return std::string(fence.name) + ", not here: <" + target + ">";
   return "";
 }
@@ -79,7 +81,8 @@ std::string layer_breach(const std::string& path, const std::string& target) {
   if (allowed == allowed_layers().end()) return "files in " + from + "/ have no include rule";
   if (std::find(allowed->second.begin(), allowed->second.end(), to) == allowed->second.end())
     return from + "/ must not include " + to + "/: \"" + target + "\"";
-  static const std::regex tensors("^core/(tensor|batch|arena|device)\\.h$"), touching("^schedule/(loader|prefetch)");
+  static const std::regex tensors("^core/(tensor|batch|arena|device)\\.h$"),
+      touching("^schedule/(loader|prefetch)");
   if (from == "schedule" && std::regex_search(target, tensors) && !std::regex_search(path, touching))
     return "only schedule/loader* and schedule/prefetch* touch tensors: \"" + target + "\"";
   return "";
@@ -98,8 +101,10 @@ int64_t count_open(const std::string& text) {
 /// Declarations in a header that need a doc comment: functions with parameters that are not constructors,
 /// operators, overrides or one-line bodies.
 bool needs_comment(const std::string& line) {
-  static const std::regex function(R"(^\s*(template\b.*>\s*)?(\[\[\w+\]\]\s*)?(virtual |static |inline |constexpr )*[\w:]+[\w:<>,&*\s]*[&*\s]\w+\([^)]*\S)");
-  static const std::regex exempt(R"(\boperator\b|\boverride\b|= (default|delete)|\bvisit\(|^\s*(using|return|typedef|explicit|friend|else|if|for|throw|#)\b|\{.*\}\s*$|\w+\(\))");
+  static const std::regex function(
+      R"(^\s*(template\b.*>\s*)?(\[\[\w+\]\]\s*)?(virtual |static |inline |constexpr )*[\w:]+[\w:<>,&*\s]*[&*\s]\w+\([^)]*\S)");
+  static const std::regex exempt(
+      R"(\boperator\b|\boverride\b|= (default|delete)|\bvisit\(|^\s*(using|return|typedef|explicit|friend|else|if|for|throw|#)\b|\{.*\}\s*$|\w+\(\))");
   return std::regex_search(line, function) && !std::regex_search(line, exempt);
 }
 
@@ -119,9 +124,11 @@ std::vector<std::string> check_includes(const std::string& path, const std::stri
     if (!std::regex_search(line, match, include)) continue;
     const std::string target = match[2];
     std::string what;
-    if (first && !own.empty() && target != own) what = "the first include must be the own header \"" + own + "\"";
+    if (first && !own.empty() && target != own)
+      what = "the first include must be the own header \"" + own + "\"";
     else if (match[1] == "<" && !in_tests) what = fence_breach(path, target);
-    else if (match[1] == "\"" && !exists(target)) what = "no such file from the repository root: \"" + target + "\"";
+    else if (match[1] == "\"" && !exists(target))
+      what = "no such file from the repository root: \"" + target + "\"";
     else if (match[1] == "\"" && !in_tests) what = layer_breach(path, target);
     if (!what.empty()) breaches.push_back(breach(path, number, what));
     first = false;
@@ -151,12 +158,14 @@ std::vector<std::string> check_header(const std::string& path, const std::string
   std::vector<std::string> breaches;
   if (!is_header(path)) return breaches;
   const std::vector<std::string> lines = lines_of(text);
-  if (lines.empty() || !lines[0].starts_with("// ")) breaches.push_back(breach(path, 1, "no opening comment"));
+  if (lines.empty() || !lines[0].starts_with("// "))
+    breaches.push_back(breach(path, 1, "no opening comment"));
   if (std::find(lines.begin(), lines.end(), "#pragma once") == lines.end())
     breaches.push_back(breach(path, 1, "no #pragma once"));
   if (path.starts_with("tests/")) return breaches;
   const std::vector<std::string> code = lines_of(blank_comments_and_literals(text));
-  bool hidden = false, covered = false;  // in a private part; a comment above covers the group of lines below it
+  bool hidden = false,
+       covered = false;  // in a private part; a comment above covers the group of lines below it
   int64_t parentheses = 0;
   for (size_t i = 0; i < code.size(); ++i) {
     const std::string& line = lines[i];
@@ -180,13 +189,24 @@ std::vector<std::string> check_header(const std::string& path, const std::string
 
 std::vector<std::string> check_words(const std::string& path, const std::string& text) {
   // Each in two pieces, so that this file may be checked too.
-  static const std::vector<std::string> words = {"TO" "DO", "FIX" "ME", "/wo" "rk/", "/fa" "rm/", "X" "XX:"};
+  static const std::vector<std::string> words = {
+      "TO"
+      "DO",
+      "FIX"
+      "ME",
+      "/wo"
+      "rk/",
+      "/fa"
+      "rm/",
+      "X"
+      "XX:"};
   std::vector<std::string> breaches;
   size_t number = 0;
   for (const std::string& line : lines_of(text)) {
     ++number;
     for (const std::string& word : words)
-      if (line.find(word) != std::string::npos) breaches.push_back(breach(path, number, "holds '" + word + "'"));
+      if (line.find(word) != std::string::npos)
+        breaches.push_back(breach(path, number, "holds '" + word + "'"));
   }
   return breaches;
 }

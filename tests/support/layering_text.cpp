@@ -44,7 +44,8 @@ void blank_directives(std::string& code) {
     size_t end = std::min(code.find('\n', at), code.size());
     const size_t first = code.find_first_not_of(' ', at);
     if (first != std::string::npos && code[first] == '#') {
-      while (end < code.size() && code[end - 1] == '\\') end = std::min(code.find('\n', end + 1), code.size());
+      while (end < code.size() && code[end - 1] == '\\')
+        end = std::min(code.find('\n', end + 1), code.size());
       for (size_t i = at; i < end; ++i)
         if (code[i] != '\n') code[i] = ' ';
     }
@@ -55,11 +56,13 @@ void blank_directives(std::string& code) {
 /// What a '{' opens, from the text between the last ';', '{' or '}' and it.
 enum class Block { kScope, kFunction, kOther };
 Block block_of(const std::string& before) {
-  static const std::regex scope(R"(^(inline\s+)?(namespace|extern)\b|(^|[\s>])(class|struct|union|enum)\s+[^()=]*$)");
+  static const std::regex scope(
+      R"(^(inline\s+)?(namespace|extern)\b|(^|[\s>])(class|struct|union|enum)\s+[^()=]*$)");
   static const std::regex control(R"(^(if|for|while|switch|do|else|try|catch)\b)");
   const std::string text = trimmed(before);
   if (std::regex_search(text, scope)) return Block::kScope;
-  if (text.find('(') == std::string::npos || text.ends_with("=") || std::regex_search(text, control)) return Block::kOther;
+  if (text.find('(') == std::string::npos || text.ends_with("=") || std::regex_search(text, control))
+    return Block::kOther;
   return Block::kFunction;
 }
 
