@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/ops/cpu/attention_common.h"
 #include "model/ops/cpu/products.h"
 #include "model/ops/cpu/segment_sums.h"
 
@@ -13,14 +14,14 @@ CpuOps::~CpuOps() = default;
 
 int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
                             int64_t head_width, DType compute) {
-  (void)head_width;
-  (void)compute;
   const int64_t widest = std::max(6 * width, ffn);  // 6 D: the columns of the time projection
   const int64_t blocks = (max_tokens + cpu::kSumRows - 1) / cpu::kSumRows;
   const int64_t sums = Arena::padded((2 * blocks + num_threads) * 2 * widest * 4 + 8 * blocks + 64);
   // oneDNN copies a tile of each operand at most: 16 MiB and the operands of the largest product per thread.
   const int64_t products = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
-  return std::max(sums, products) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);
+  const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
+                                                   cpu::attention_backward_bytes(head_width, compute));
+  return std::max({sums, products, attention}) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);
 }
 
 PrecisionSupport cpu_precision_support(DType compute) {

@@ -113,4 +113,28 @@ inline F16 exp(F16 x) {
   return x == x ? low : x;
 }
 
+/// 2^x for x <= 127, at least 2^-126; NaN stays NaN. Relative error 1e-8 + rounding for degree 6, 7e-6 for 4.
+/// Source: x = n + f, |f| <= 1/2; 2^f = 1 + f q(f), q interpolating (2^f - 1) / f at Chebyshev nodes.
+template <int kDegree>
+inline F16 exp2(F16 x) {
+  static_assert(kDegree == 4 || kDegree == 6);
+  constexpr float kLowest = -126.0f, kRound = 0x1.8p23f;
+  const F16 c = x < kLowest ? splat(kLowest) : x;
+  const F16 shifted = c + kRound, f = c - (shifted - kRound);
+  F16 p;
+  if constexpr (kDegree == 6) {
+    p = f * 1.54531629e-4f + 1.33908634e-3f;
+    p = p * f + 9.61808256e-3f;
+    p = p * f + 5.55035711e-2f;
+    p = p * f + 2.40226508e-1f;
+    p = p * f + 6.93147188e-1f;
+  } else {
+    p = f * 9.65671029e-3f + 5.58382829e-2f;
+    p = p * f + 2.40225301e-1f;
+    p = p * f + 6.93136734e-1f;
+  }
+  p = p * f + 1.0f;
+  return std::bit_cast<F16>(std::bit_cast<I16>(p) + (std::bit_cast<I16>(shifted) << 23));
+}
+
 }  // namespace zoetrope::simd
