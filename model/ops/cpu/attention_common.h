@@ -57,7 +57,9 @@ inline int64_t check_attention(const char* op, const Tensor& q, const Tensor& k,
 /// Pieces of one thread's work space, handed out in order; with a null base it only measures.
 class Space {
  public:
+  /// `base` is 64-byte aligned.
   explicit Space(void* base) : base_(reinterpret_cast<uintptr_t>(base)) {}
+  /// The next `count` elements, 64-byte aligned.
   template <class E>
   E* take(int64_t count) {
     E* piece = reinterpret_cast<E*>(base_ + uintptr_t(used_));

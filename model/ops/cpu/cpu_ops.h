@@ -53,6 +53,8 @@ class CpuOps final : public Ops {
                               const Tensor& branch, const Tensor& gate, const Tensor& segment) const override;
   void convert(const Tensor& y, const Tensor& x) const override;
   void add(const Tensor& y, const Tensor& x) const override;
+  void add_row(const Tensor& y, const Tensor& x, const Tensor& row) const override;
+  void add_row_backward(const Tensor& drow, const Tensor& dy) const override;
 
   void attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
                  std::span<const AttentionItem> items, int64_t num_heads, double scale,
@@ -68,6 +70,12 @@ class CpuOps final : public Ops {
   double squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
                        const Tensor& weight, double grad_scale) const override;
   double sum_squares(const Tensor& x) const override;
+  void flow_inputs(const Tensor& features, const Tensor& target, const Tensor& tokens,
+                   std::span<const FlowRows> rows, int64_t channels, bool velocity_target) const override;
+  void flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor& prediction, int64_t channels,
+                     double divisor) const override;
+  void guided_step(const Tensor& x, const Tensor& conditional, const Tensor& unconditional, double guidance,
+                   double step) const override;
   void adamw(const Tensor& value, const Tensor& first, const Tensor& second, const Tensor& ema,
              const Tensor& grad, const AdamwStep& step) const override;
 
