@@ -1,0 +1,112 @@
+#include "tools/bench.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/files.h"
+#include "schedule/planner.h"
+#include "tools/commands.h"
+#include "tools/launch.h"
+
+namespace zoetrope {
+namespace {
+
+/// [plan] as bench reads it: a list of planners, whereas a config file names the one that training uses.
+struct BenchPlan {
+  PlanOptions& plan;
+  void visit(auto&& field) {
+    field("planner", plan.planner, "planners to compare, with commas; only the flag counts, not the file");
+    field("cp", plan.cp, "CP size of the static planners; 0: every feasible one");
+    field("batch", plan.batch, "samples per step, over all ranks");
+    field("memory-per-rank", plan.memory_per_rank, "bytes a rank may use; 0: what the cost file says");
+    field("cost", plan.cost, "cost file of `zoetrope profile`; empty: measured at the start");
+  }
+};
+
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+void check(BenchOptions& options, bool planners_given) {
+  options.planners = planner_names();
+  if (planners_given) {
+    options.planners = split_names(options.config.plan.planner);
+    for (const std::string& name : options.planners)
+      if (std::find(planner_names().begin(), planner_names().end(), name) == planner_names().end())
+        throw UsageError(
+            join_message("--planner: there is no planner '", name, "'; `zoetrope plan --help` lists them"));
+  }
+  const auto at_least = [](const char* name, int64_t value, int64_t least) {
+    if (value < least) throw UsageError(join_message("--", name, " ", value, ", expected at least ", least));
+  };
+  at_least("steps", options.steps, 1);
+  at_least("batches", options.batches, 1);
+  at_least("link-hides", options.link_hides, 0);
+  at_least("tokens", options.tokens, 0);
+  at_least("batch", options.config.plan.batch, 1);
+  options.config.model.validate();
+}
+
+int run(const BenchOptions& options, Comm& comm) {
+  if (options.what == "cp") return bench_cp(options, comm);
+  if (options.what == "ring") return bench_ring(options, comm);
+  return bench_step(options, comm);
+}
+
+}  // namespace
+
+void report_json(const BenchOptions& options, const std::string& json) {
+  if (options.json) std::printf("%s\n", json.c_str());
+  if (!options.out.empty()) write_file_atomically(options.out, json + "\n");
+}
+
+Command bench_command() {
+  auto options = std::make_shared<BenchOptions>();
+  auto plan = std::make_shared<BenchPlan>(BenchPlan{options->config.plan});
+  Command command;
+  command.name = "bench";
+  command.help = "measure: cp (planners against each other), ring, ops, step (share of the product peak)";
+  command.footer =
+      "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
+      "plans run for\n"
+      "real, and step time is a replay of each rank's pieces on a processor each, in rows of kind "
+      "'replayed'.";
+  command.options.add(
+      {"", "what", &options->what, "what to measure", true, true, {"cp", "ring", "ops", "step"}});
+  TrainConfig& config = options->config;
+  command.options.add_table("data", config.data);
+  command.options.add_table("model", config.model);
+  command.options.add_table("flow", config.flow);
+  command.options.add_table("plan", *plan);
+  command.options.add_table("parallel", config.parallel);
+  command.options.add_table("optimisation", config.optimisation);
+  command.options.add_table("checkpoint", config.checkpoint);
+  command.options.add_table("numerics", config.numerics);
+  command.options.add_flag("steps", options->steps, "steps to time, per planner or precision");
+  command.options.add_flag("batches", options->batches, "cp: different global batches among them");
+  command.options.add_flag("tokens", options->tokens,
+                           "step: tokens of the step; ring, ops: rows. 0: a default");
+  command.options.add_flag(
+      "link-hides", options->link_hides,
+      "cp: emulate a link that just hides blocks of this many tokens: 1700 is NVLink-, 11000\n"
+      "InfiniBand-, 25000 PCIe-like; 0: the link as it is");
+  command.options.add_flag("json", options->json, "print JSON instead of the table");
+  command.options.add_flag("out", options->out, "write the JSON to this file too");
+  command.options.add_flag("timeline", options->timeline, "cp: write a picture of every rank's time (HTML)");
+  const auto given = command.given;
+  command.run = [options, plan, given] {
+    const bool planners = std::find(given->begin(), given->end(), "planner") != given->end();
+    check(*options, planners);
+    return run_on_ranks(options->config.parallel.ranks,
+                        [options](Comm& comm) { return run(*options, comm); });
+  };
+  return command;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,32 @@
+// zoetrope bench: measurements of whole steps, of planners against each other, of rings and of operators; a
+// file each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "parallel/comm.h"
+#include "tools/train_config.h"
+
+namespace zoetrope {
+
+struct BenchOptions {
+  std::string what;  ///< cp, ring, ops, step
+  TrainConfig config;
+  std::vector<std::string> planners;  ///< empty: all
+  int64_t steps = 24, batches = 4, link_hides = 0, tokens = 0;
+  bool json = false;
+  std::string out, timeline;
+};
+
+/// Whole training steps against the best rate of matrix products.
+int bench_step(const BenchOptions& options, Comm& comm);
+/// The same batches under every planner, wall time and replay.
+int bench_cp(const BenchOptions& options, Comm& comm);
+/// What ring attention waits for its transfers, against the bare transfers.
+int bench_ring(const BenchOptions& options, Comm& comm);
+
+/// Prints `json` when asked to, and writes it to `options.out` when that is given.
+void report_json(const BenchOptions& options, const std::string& json);
+
+}  // namespace zoetrope

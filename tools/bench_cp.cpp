@@ -1,0 +1,287 @@
+// bench cp: the same global batches for real under every planner, with the same ranks, memory cap and model.
+// Weights stay as they are (the optimizer runs at learning rate 0), so that all losses must agree.
+#include "tools/bench_cp.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/files.h"
+#include "core/log.h"
+#include "parallel/comm_link.h"
+#include "parallel/comm_recording.h"
+#include "parallel/step.h"
+#include "tools/launch.h"
+#include "tools/profile_step.h"
+
+namespace zoetrope {
+namespace {
+
+/// Binds this rank to one of the cores that the process may use, so that no rank borrows another's.
+void pin_to_core(int rank) {
+  cpu_set_t allowed, one;
+  ZT_CHECK(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "sched_getaffinity failed");
+  int seen = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || seen++ != rank) continue;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    ZT_CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "rank ", rank, " can't be bound to core ", core);
+    return;
+  }
+}
+
+double mean_over_ranks(Comm& comm, double value) {
+  const std::vector<std::byte> all = comm.all_gather(&value, sizeof value);
+  double sum = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    double each;
+    std::memcpy(&each, all.data() + size_t(rank) * sizeof each, sizeof each);
+    sum += each;
+  }
+  return sum / comm.size();
+}
+
+/// Seconds that a rank waits for a tiny collective that all joined.
+double collective_latency(Comm& comm) {
+  std::vector<double> times;
+  for (int i = 0; i < 11; ++i) {
+    comm.barrier();
+    const int64_t start = wall_ns();
+    comm.all_reduce_max(1);
+    times.push_back(1e-9 * double(wall_ns() - start));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+class CpBench {
+ public:
+  CpBench(const BenchOptions& options, Comm& comm)
+      : options_(options), config_(options.config), comm_(comm), dataset_(config_.data.data) {
+    setting_.ranks = comm.size();
+    setting_.cores = available_cores();
+    setting_.is_wall = comm.size() <= setting_.cores;
+    setting_.precision = config_.numerics.precision;
+    setting_.link_hides = options.link_hides;
+    config_.optimisation.learning_rate = config_.optimisation.final_learning_rate = 0;
+    if (setting_.is_wall) pin_to_core(comm.rank());
+  }
+
+  int run() {
+    open();
+    entries_ = plan_entries(options_, dataset_, cost_, rank_->cluster);
+    load();
+    find_loss_tolerance();
+    measured_.resize(entries_.size());
+    for (CpMeasurement& m : measured_) m.steps.resize(size_t(options_.batches));
+    for (size_t e = 0; e < entries_.size(); ++e)  // first touches and kernels of new shapes
+      for (size_t b = 0; b < size_t(options_.batches); ++b) run_step(entries_[e].steps[b], batches_[e][b]);
+    for (int64_t step = 0; step < options_.steps; ++step) {
+      const size_t b = size_t(step % options_.batches);
+      for (size_t i = 0; i < entries_.size(); ++i) {
+        const size_t e = (i + size_t(step)) % entries_.size();  // nobody is always first
+        measure_step(e, b);
+      }
+      say(join_message("step ", step + 1, " of ", options_.steps));
+    }
+    check_losses();
+    report();
+    return 0;
+  }
+
+ private:
+  void say(const std::string& line) const {
+    if (comm_.rank() == 0) log_info(line);
+  }
+
+  /// Rank, memory cap, cost set and link.
+  void open() {
+    if (!config_.plan.cost.empty()) cost_ = find_cost(config_.plan.cost);
+    const int64_t memory = memory_limit(config_.plan, cost_, comm_.size());
+    const Workload workload = workload_of(dataset_.lengths(), config_.plan.batch, dataset_.features());
+    recording_ = make_recording_comm(comm_, recorder_);
+    make_rank(workload, memory);
+    measure_rates();  // on the bare link: the emulated one follows from them
+    if (options_.link_hides > 0 && setting_.is_wall && comm_.size() > 1) {
+      rank_.reset();
+      link_ = make_link_comm(comm_, setting_.link.bytes_per_second, 0);
+      recording_ = make_recording_comm(*link_, recorder_);
+      make_rank(workload, memory);
+    }
+    setting_.memory_per_rank = memory;
+    setting_.tokens_per_rank = rank_->cluster.tokens_per_slot;
+    setting_.num_steps = options_.steps;
+  }
+
+  void make_rank(const Workload& workload, int64_t memory) {
+    rank_ = std::make_unique<Rank>(config_, *recording_, 1, workload, memory);
+    rank_->parameters.initialise(uint64_t(config_.numerics.seed));
+    rank_->parameters.prepare();
+  }
+
+  void measure_rates() {
+    LinkRate fast;
+    if (comm_.size() > 1) fast = setting_.is_wall ? measure_link(comm_) : measure_pair_link(comm_);
+    LinkModel& link = setting_.link;
+    link.bytes_per_second = fast.bytes_per_second;
+    link.latency_ns = std::llround(1e9 * fast.latency_seconds);
+    const double gradient_bytes = double(rank_->parameters.grads().bytes());
+    if (setting_.is_wall && comm_.size() > 1) {
+      link.collective_ns_per_byte = 1e9 * measure_all_reduce(*rank_) / gradient_bytes;
+      link.collective_latency_ns = std::llround(1e9 * comm_.all_reduce_max(collective_latency(comm_)));
+    } else if (comm_.size() > 1) {
+      // Every rank sends and receives 2 (N - 1) / N of the bytes.
+      link.collective_ns_per_byte = 1e9 * 2 * (comm_.size() - 1) / comm_.size() / fast.bytes_per_second;
+      link.collective_latency_ns = 2 * link.latency_ns;
+    }
+    settle_cost(1e9 * measure_all_reduce(*rank_), fast);
+    if (options_.link_hides == 0 || comm_.size() == 1) return;
+    // A block of T tokens: K and V are 2 T D values, attention to it takes 4 T^2 D / F seconds.
+    const int64_t tokens = std::min<int64_t>(options_.link_hides, 1024);
+    setting_.attention_flops = mean_over_ranks(comm_, measure_attention(*rank_, config_.model, tokens, 0.5));
+    link.bytes_per_second = setting_.attention_flops * double(size_of(rank_->precision.compute)) /
+                            (2 * double(options_.link_hides));
+    link.latency_ns = 0;
+    cost_.transfer_ns =
+        1e9 * exchange_bytes_per_token(config_.model, rank_->precision) / link.bytes_per_second;
+  }
+
+  /// The given cost set, or one measured now; what one rank could not measure comes from this run.
+  void settle_cost(double all_reduce_ns, const LinkRate& fast) {
+    setting_.cost_source = config_.plan.cost;
+    if (config_.plan.cost.empty()) {
+      say("no --cost: measuring forward and backward");
+      std::vector<StepSample> samples;
+      for (const MeasuredStep& step :
+           measure_steps(*rank_, config_.model, recorder_, 8, [](const std::string&) {}))
+        samples.push_back(step.sample);
+      const StepFit fit = fit_steps(samples);
+      cost_.linear_ns = fit.linear_ns;
+      cost_.quadratic_ns = fit.quadratic_ns;
+      cost_.sample_overhead_ns = fit.segment_ns;
+      cost_.wave_overhead_ns = fit.wave_ns;
+      cost_.transfer_ns = cost_.latency_ns = 0;
+      setting_.cost_source =
+          join_message("measured in this run, fit error ", std::round(1000 * fit.largest_error) / 10, " %");
+    }
+    if (comm_.size() == 1 || cost_.transfer_ns > 0) return;
+    cost_.transfer_ns =
+        1e9 * exchange_bytes_per_token(config_.model, rank_->precision) / fast.bytes_per_second;
+    cost_.latency_ns = 1e9 * exchanges_per_step(config_.model) * fast.latency_seconds;
+    cost_.allreduce_ns = all_reduce_ns;
+  }
+
+  std::vector<MicroBatch> load_waves(const PlannedStep& step) const {
+    std::vector<MicroBatch> waves;
+    for (int64_t wave = 0; wave < int64_t(step.plan.waves.size()); ++wave)
+      waves.push_back(load_micro_batch(dataset_, step, wave, comm_.rank()));
+    return waves;
+  }
+
+  void load() {
+    for (const CpEntry& entry : entries_) {
+      batches_.emplace_back();
+      for (const PlannedStep& step : entry.steps) batches_.back().push_back(load_waves(step));
+    }
+  }
+
+  /// A whole training step on this rank, but for the loader.
+  StepResult run_step(const PlannedStep& step, const std::vector<MicroBatch>& waves) {
+    check_same_plan(rank_->comm, step.plan_hash, 0);
+    const StepResult result = run_loss_and_gradients(
+        step.plan, 0, loss_count(step.total_tokens, config_.model), rank_->comm, rank_->flow,
+        rank_->attention, rank_->sync, rank_->parameters,
+        [&](int64_t wave) {
+          recorder_.mark(wave);
+          return waves[size_t(wave)];
+        },
+        *rank_->ops);
+    rank_->optimizer.step(0, result.grad_norm);
+    return result;
+  }
+
+  void measure_step(size_t e, size_t b) {
+    comm_.barrier();
+    rank_->attention.stats() = {};
+    recorder_.begin();
+    const int64_t start = wall_ns();
+    const StepResult result = run_step(entries_[e].steps[b], batches_[e][b]);
+    const int64_t end = wall_ns();
+    recorder_.end();
+    CpStep step;
+    step.loss = result.loss;
+    step.wall_seconds = comm_.all_reduce_max(1e-9 * double(end - start));
+    step.wait_seconds = mean_over_ranks(comm_, rank_->attention.stats().wait_seconds);
+    const std::vector<ReplayTrace> traces = gather_traces(comm_, recorder_.trace());
+    ReplayResult replayed = replay(traces, setting_.link);
+    step.replay_seconds = 1e-9 * double(replayed.total_ns);
+    step.replay_wait_seconds = 1e-9 * replayed.mean_wait_ns();
+    step.max_over_mean = replayed.max_over_mean();
+    measured_[e].steps[b].push_back(step);
+    if (b == 0) measured_[e].timeline = std::move(replayed);
+  }
+
+  /// Four times what runs differ that differ only in the order of summation, and never below 16 roundoffs.
+  void find_loss_tolerance() {
+    const double roundoff = rank_->precision.compute == DType::kF32 ? 0x1p-24 : 0x1p-8;
+    setting_.loss_tolerance = 16 * roundoff;
+    for (const PlannedStep& step : entries_[0].steps) {
+      const double loss = run_step(step, load_waves(step)).loss;
+      for (const PlannedStep& variant : summation_variants(step, rank_->cluster)) {
+        const double other = run_step(variant, load_waves(variant)).loss;
+        setting_.loss_tolerance = std::max(setting_.loss_tolerance, 4 * std::abs(other / loss - 1));
+      }
+    }
+  }
+
+  void check_losses() {
+    for (size_t b = 0; b < size_t(options_.batches); ++b) {
+      const double reference = measured_[0].steps[b][0].loss;
+      for (size_t e = 0; e < entries_.size(); ++e)
+        for (const CpStep& step : measured_[e].steps[b]) {
+          ZT_REQUIRE(step.loss == measured_[e].steps[b][0].loss, "planner ", entries_[e].planner, ", batch ",
+                     b, ": the same step gave loss ", measured_[e].steps[b][0].loss, " and then ", step.loss);
+          setting_.loss_spread = std::max(setting_.loss_spread, std::abs(step.loss / reference - 1));
+          ZT_REQUIRE(std::abs(step.loss / reference - 1) <= setting_.loss_tolerance, "losses differ: batch ",
+                     b, " under planner ", entries_[e].planner, " gives ", step.loss, ", under ",
+                     entries_[0].planner, " ", reference, "; allowed is a relative difference of ",
+                     setting_.loss_tolerance);
+        }
+    }
+  }
+
+  void report() const {
+    if (comm_.rank() != 0) return;
+    const std::vector<CpRow> rows = make_rows(entries_, measured_, setting_.is_wall);
+    if (!options_.json) print_rows(setting_, rows);
+    report_json(options_, rows_to_json(setting_, rows));
+    if (!options_.timeline.empty())
+      write_file_atomically(options_.timeline, timeline_html(entries_, measured_));
+  }
+
+  const BenchOptions& options_;
+  TrainConfig config_;
+  Comm& comm_;
+  Dataset dataset_;
+  ReplayRecorder recorder_;
+  std::unique_ptr<Comm> link_, recording_;
+  std::unique_ptr<Rank> rank_;
+  CostModel cost_;
+  CpSetting setting_;
+  std::vector<CpEntry> entries_;
+  std::vector<std::vector<std::vector<MicroBatch>>> batches_;  // [entry][batch][wave]
+  std::vector<CpMeasurement> measured_;
+};
+
+}  // namespace
+
+int bench_cp(const BenchOptions& options, Comm& comm) {
+  if (options.config.data.data.empty())
+    throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
+  return CpBench(options, comm).run();
+}
+
+}  // namespace zoetrope

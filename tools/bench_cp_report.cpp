@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/bench_cp.h"
+#include "tools/metrics.h"
+
+namespace zoetrope {
+namespace {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// Median over the repeats of each batch, summed over batches.
+template <class Value>
+double sum_of_medians(const CpMeasurement& measured, Value value) {
+  double sum = 0;
+  for (const std::vector<CpStep>& repeats : measured.steps) {
+    std::vector<double> values;
+    for (const CpStep& step : repeats) values.push_back(value(step));
+    sum += median(values);
+  }
+  return sum;
+}
+
+std::string cp_text(const CpEntry& entry) {
+  int64_t least = INT64_MAX, most = 0;
+  for (const PlannedStep& step : entry.steps)
+    for (const int64_t cp : step.cp_sizes) least = std::min(least, cp), most = std::max(most, cp);
+  if (entry.is_static() || least >= most) return std::to_string(entry.is_static() ? entry.cp : most);
+  return join_message(least, "-", most);
+}
+
+CpRow make_row(const CpEntry& entry, const CpMeasurement& measured, bool is_wall) {
+  CpRow row;
+  row.planner = entry.planner;
+  row.cp = entry.cp;
+  row.cp_text = cp_text(entry);
+  row.kind = is_wall ? "wall" : "replayed";
+  row.is_smallest_that_fits = entry.is_smallest_that_fits;
+  row.is_static = entry.is_static();
+  const double batches = double(measured.steps.size());
+  const double wall = sum_of_medians(measured, [](const CpStep& s) { return s.wall_seconds; });
+  const double replayed = sum_of_medians(measured, [](const CpStep& s) { return s.replay_seconds; });
+  const double seconds = is_wall ? wall : replayed;
+  double tokens = 0, makespan = 0, bound = 0;
+  for (const PlannedStep& step : entry.steps) {
+    tokens += double(step.total_tokens);
+    makespan += double(step.makespan_ns);
+    bound += double(step.bound_ns);
+  }
+  row.step_ms = 1e3 * seconds / batches;
+  row.tokens_per_s = tokens / seconds;
+  row.exposed_wait_ms = 1e3 / batches * sum_of_medians(measured, [&](const CpStep& s) {
+                          return is_wall ? s.wait_seconds : s.replay_wait_seconds;
+                        });
+  row.max_over_mean = sum_of_medians(measured, [](const CpStep& s) { return s.max_over_mean; }) / batches;
+  row.makespan_over_bound = bound > 0 ? makespan / bound : 1;
+  row.loss = sum_of_medians(measured, [](const CpStep& s) { return s.loss; }) / batches;
+  row.replay_over_wall = replayed / wall;
+  return row;
+}
+
+std::string link_text(const CpSetting& setting) {
+  char text[160];
+  if (setting.link_hides > 0)
+    std::snprintf(text, sizeof text,
+                  "emulated, just hides blocks of %lld tokens: %.1f MB/s (attention %.1f GF/s)",
+                  static_cast<long long>(setting.link_hides), setting.link.bytes_per_second / 1e6,
+                  setting.attention_flops / 1e9);
+  else
+    std::snprintf(text, sizeof text, "shared memory as it is: %.2f GB/s, latency %.1f us",
+                  setting.link.bytes_per_second / 1e9, double(setting.link.latency_ns) / 1e3);
+  return text;
+}
+
+/// Smallest and largest replay / wall of the rows.
+std::pair<double, double> replay_range(const std::vector<CpRow>& rows) {
+  std::pair<double, double> range{1e300, 0};
+  for (const CpRow& row : rows)
+    range = {std::min(range.first, row.replay_over_wall), std::max(range.second, row.replay_over_wall)};
+  return range;
+}
+
+}  // namespace
+
+std::vector<CpRow> make_rows(const std::vector<CpEntry>& entries, const std::vector<CpMeasurement>& measured,
+                             bool is_wall) {
+  std::vector<CpRow> rows;
+  for (size_t i = 0; i < entries.size(); ++i) rows.push_back(make_row(entries[i], measured[i], is_wall));
+  double best_static = 0, best_plain = 0;
+  for (const CpRow& row : rows) {
+    if (row.is_static) best_static = std::max(best_static, row.tokens_per_s);
+    if (row.planner == "static") best_plain = std::max(best_plain, row.tokens_per_s);
+  }
+  for (CpRow& row : rows) {
+    if (best_static > 0) row.ratio_to_best_static = row.tokens_per_s / best_static;
+    if (best_plain > 0) row.ratio_to_best_plain = row.tokens_per_s / best_plain;
+  }
+  return rows;
+}
+
+void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows) {
+  std::printf("%d ranks on %lld cores, one thread each; a rank may use %s: %lld tokens; %s\n", setting.ranks,
+              static_cast<long long>(setting.cores), bytes_text(setting.memory_per_rank).c_str(),
+              static_cast<long long>(setting.tokens_per_rank), setting.precision.c_str());
+  std::printf("link %s\ncost set: %s\n\n", link_text(setting).c_str(), setting.cost_source.c_str());
+  std::printf("%-16s %5s %-9s %9s %9s %9s %9s %9s %12s %7s %7s\n", "planner", "cp", "kind", "step ms",
+              "tokens/s", "wait ms", "max/mean", "/bound", "loss", "ratio", "plain");
+  for (const CpRow& row : rows)
+    std::printf("%-16s %4s%1s %-9s %9.1f %9.0f %9.1f %9.3f %9.3f %12.8f %7.3f %7.3f\n", row.planner.c_str(),
+                row.cp_text.c_str(), row.is_smallest_that_fits ? "*" : "", row.kind.c_str(), row.step_ms,
+                row.tokens_per_s, row.exposed_wait_ms, row.max_over_mean, row.makespan_over_bound, row.loss,
+                row.ratio_to_best_static, row.ratio_to_best_plain);
+  std::printf(
+      "\n* smallest CP size that fits. ratio: tokens/s against the fastest static row of any kind; plain:\n"
+      "against the fastest in arrival order. Medians of %lld alternating steps; wait: mean over ranks.\n",
+      static_cast<long long>(setting.num_steps));
+  std::printf("losses agree: largest relative difference %.2g, allowed %.2g\n", setting.loss_spread,
+              setting.loss_tolerance);
+  if (!setting.is_wall) return;
+  const auto [least, most] = replay_range(rows);
+  std::printf("replay / wall: %.3f to %.3f (%s 5 %%)\n", least, most,
+              least >= 0.95 && most <= 1.05 ? "within" : "NOT within");
+}
+
+std::string rows_to_json(const CpSetting& setting, const std::vector<CpRow>& rows) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const CpRow& row : rows) {
+    nlohmann::ordered_json json{{"planner", row.planner},
+                                {"cp_size", nullptr},
+                                {"kind", row.kind},
+                                {"step_ms", row.step_ms},
+                                {"tokens_per_s", row.tokens_per_s},
+                                {"exposed_wait_ms", row.exposed_wait_ms},
+                                {"rank_max_over_mean", row.max_over_mean},
+                                {"makespan_over_bound", row.makespan_over_bound},
+                                {"loss", row.loss},
+                                {"ratio_to_best_static", nullptr},
+                                {"ratio_to_best_arrival_order", nullptr},
+                                {"cp_sizes", row.cp_text},
+                                {"smallest_that_fits", row.is_smallest_that_fits}};
+    if (row.cp > 0) json["cp_size"] = row.cp;
+    if (row.ratio_to_best_static > 0) json["ratio_to_best_static"] = row.ratio_to_best_static;
+    if (row.ratio_to_best_plain > 0) json["ratio_to_best_arrival_order"] = row.ratio_to_best_plain;
+    if (setting.is_wall) json["replay_over_wall"] = row.replay_over_wall;
+    list.push_back(json);
+  }
+  return nlohmann::ordered_json{{"bench", "cp"},
+                                {"ranks", setting.ranks},
+                                {"cores", setting.cores},
+                                {"memory_per_rank", setting.memory_per_rank},
+                                {"tokens_per_rank", setting.tokens_per_rank},
+                                {"precision", setting.precision},
+                                {"steps", setting.num_steps},
+                                {"link_hides_tokens", setting.link_hides},
+                                {"link_bytes_per_s", setting.link.bytes_per_second},
+                                {"link_latency_us", double(setting.link.latency_ns) / 1e3},
+                                {"attention_flops", setting.attention_flops},
+                                {"cost", setting.cost_source},
+                                {"loss_spread", setting.loss_spread},
+                                {"loss_tolerance", setting.loss_tolerance},
+                                {"rows", list}}
+      .dump(2);
+}
+
+}  // namespace zoetrope

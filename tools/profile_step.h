@@ -1,0 +1,56 @@
+// Measures what a cost model needs, on the machine and with the model of a config: micro-batches of several
+// lengths, exchanges between ranks, the gradient sum. Used by `zoetrope profile` and by `bench cp`.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "schedule/replay.h"
+#include "tools/assemble.h"
+#include "tools/profile_fit.h"
+
+namespace zoetrope {
+
+/// Told about each measurement, on every rank: what it was, and what came out.
+using ProfileProgress = std::function<void(const std::string&)>;
+
+/// One measured micro-batch and how it was made up.
+struct MeasuredStep {
+  std::string what;
+  StepSample sample;
+};
+
+/// Times forward and backward of micro-batches of growing size within about `seconds`, on all ranks at once;
+/// with several ranks also samples that lie on all of them. `recorder` must be the one of `rank.comm`.
+/// Every rank gets the same list: means over ranks.
+std::vector<MeasuredStep> measure_steps(Rank& rank, const ModelConfig& model, ReplayRecorder& recorder,
+                                        double seconds, const ProfileProgress& progress);
+/// Largest micro-batch that `measure_steps` tries, memory permitting: what the rank is to be sized for.
+Workload profile_workload(const ModelConfig& model);
+
+/// Rate and latency of an exchange of ring neighbours, all at once.
+struct LinkRate {
+  double bytes_per_second = 0, latency_seconds = 0;
+};
+/// Throws: Error on a single rank.
+LinkRate measure_link(Comm& comm);
+/// The same between ranks 0 and 1 alone, the others asleep: for more ranks than cores. All ranks get the
+/// result.
+LinkRate measure_pair_link(Comm& comm);
+
+/// Bytes of K, V and of their gradients that one remote token moves in one step, over all blocks.
+double exchange_bytes_per_token(const ModelConfig& model, Precision precision);
+/// Grouped calls per exchange step of a ring, over all blocks.
+double exchanges_per_step(const ModelConfig& model);
+
+/// Seconds of one sum of all gradients over all ranks; 0 on a single rank.
+double measure_all_reduce(const Rank& rank);
+
+/// FLOP/s of attention forward of one rank on a block of `tokens` by `tokens` tokens.
+double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds);
+
+/// Nanoseconds of the wall clock, for ranks of several threads.
+int64_t wall_ns();
+
+}  // namespace zoetrope
