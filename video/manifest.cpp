@@ -18,7 +18,8 @@ Json count_or_null(int64_t value) { return value < 0 ? Json(nullptr) : Json(valu
 Json json_of(const SourceFacts& f) {
   return {{"container", f.container}, {"codec", f.codec},
           {"counts", {{"declared", count_or_null(f.declared)}, {"packets", f.packets}, {"decoded", f.decoded},
-                      {"damaged", f.damaged}, {"presented", f.presented}, {"used", f.used}, {"interlaced", f.interlaced}}},
+                      {"damaged", f.damaged}, {"presented", f.presented}, {"used", f.used}, {"interlaced", f.interlaced},
+                      {"out_of_order", f.out_of_order}}},
           {"coded_size", {f.width, f.height}}, {"shown_size", {f.shown_width, f.shown_height}},
           {"pixel_aspect", f.pixel_aspect}, {"rotation", f.rotation}, {"mirrored", f.mirrored},
           {"average_fps", f.average_fps},
@@ -42,6 +43,7 @@ SourceFacts facts_of(const Json& j) {
   f.presented = counts.at("presented");
   f.used = counts.at("used");
   f.interlaced = counts.at("interlaced");
+  f.out_of_order = counts.at("out_of_order");
   f.width = j.at("coded_size").at(0);
   f.height = j.at("coded_size").at(1);
   f.shown_width = j.at("shown_size").at(0);

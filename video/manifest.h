@@ -20,6 +20,7 @@ struct SourceFacts {
   int64_t presented = 0;               ///< decoded frames with a place on the timeline
   int64_t used = 0;                    ///< different source frames in the data set
   int64_t interlaced = 0;              ///< frames flagged as two fields; not deinterlaced
+  int64_t out_of_order = 0;            ///< timestamps that went backwards; such frames follow at once
   int64_t width = 0, height = 0;       ///< coded size
   int64_t shown_width = 0, shown_height = 0;  ///< after pixel aspect and rotation
   std::string pixel_aspect = "1:1";
