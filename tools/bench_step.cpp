@@ -31,17 +31,14 @@ struct StepShare {
 class GemmPeak {
  public:
   GemmPeak(const ModelConfig& model, const ThreadPool& pool, DType compute, int64_t tokens)
-      : shapes_(model_gemm_shapes(model, tokens)), compute_(compute) {
+      : shapes_(model_gemm_shapes(model, tokens)), pool_(pool), compute_(compute) {
     shapes_.push_back(cubic_gemm_shape(2048));
     shapes_.push_back(cubic_gemm_shape(4096));
-    arena_ = std::make_unique<Arena>(gemm_workspace_bytes(shapes_, pool.num_threads(), compute), Device::kCpu,
-                                     "work space of products");
-    ops_ = make_ops(Device::kCpu, pool, *arena_);
   }
   void measure() {
     for (const GemmShape& shape : shapes_) {
       double& best = rates_[shape.name];
-      best = std::max(best, measure_gemm(*ops_, shape, compute_, 0.3));
+      best = std::max(best, measure_gemm(pool_, shape, compute_, 0.3));
     }
   }
   std::pair<std::string, double> best() const {
@@ -57,9 +54,8 @@ class GemmPeak {
 
  private:
   std::vector<GemmShape> shapes_;
+  const ThreadPool& pool_;
   DType compute_;
-  std::unique_ptr<Arena> arena_;
-  std::unique_ptr<Ops> ops_;
   std::map<std::string, double> rates_;
 };
 

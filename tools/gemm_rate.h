@@ -1,13 +1,13 @@
-// The best rate that matrix products reach here, by the same operators that the model uses: what `profile`
-// writes as gemm-flops and `bench step` divides by.
+// The best rate that matrix products reach here, whoever calls them: what `profile` writes as gemm-flops and
+// `bench step` divides by.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/thread_pool.h"
 #include "model/config.h"
-#include "model/ops/ops.h"
 
 namespace zoetrope {
 
@@ -23,11 +23,8 @@ std::vector<GemmShape> model_gemm_shapes(const ModelConfig& model, int64_t token
 /// A product of three equal sizes.
 GemmShape cubic_gemm_shape(int64_t size);
 
-/// Best FLOP/s of repeated calls within about `seconds`, at least two of them.
-double measure_gemm(const Ops& ops, const GemmShape& shape, DType compute, double seconds);
-
-/// Work space that the operators need for these shapes.
-int64_t gemm_workspace_bytes(const std::vector<GemmShape>& shapes, int num_threads, DType compute);
+/// Best FLOP/s of repeated calls within about `seconds`, by oneDNN itself.
+double measure_gemm(const ThreadPool& pool, const GemmShape& shape, DType compute, double seconds);
 
 /// "430.1 GF/s".
 std::string rate_text(double flops_per_second);

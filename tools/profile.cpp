@@ -76,12 +76,9 @@ double best_gemm(const ThreadPool& pool, const ModelConfig& model, DType compute
                  const ProfileProgress& progress) {
   std::vector<GemmShape> shapes = model_gemm_shapes(model, 2048);
   shapes.push_back(cubic_gemm_shape(2048));
-  Arena arena(gemm_workspace_bytes(shapes, pool.num_threads(), compute), Device::kCpu,
-              "work space of products");
-  const std::unique_ptr<Ops> ops = make_ops(Device::kCpu, pool, arena);
   double best = 0;
   for (const GemmShape& shape : shapes) {
-    const double rate = measure_gemm(*ops, shape, compute, 0.25);
+    const double rate = measure_gemm(pool, shape, compute, 0.25);
     progress(join_message("product ", shape.name, " [", shape.m, " x ", shape.n, " x ", shape.k,
                           "]: ", rate_text(rate)));
     best = std::max(best, rate);
