@@ -26,19 +26,22 @@ struct Place {
 };
 
 void refuse_unfinished(const std::string& folder) {
-  ZT_REQUIRE(fs::is_directory(folder), "no data set at '", folder, "': no such folder; make one with 'zoetrope ingest SOURCE ",
-             folder, "'");
+  ZT_REQUIRE(fs::is_directory(folder), "no data set at '", folder,
+             "': no such folder; make one with 'zoetrope ingest SOURCE ", folder, "'");
   if (fs::exists(folder + "/manifest.jsonl") && fs::exists(folder + "/dataset.json")) return;
   ZT_REQUIRE(!fs::exists(journal_path(folder)), "the data set '", folder,
-             "' is not finished: manifest.jsonl is missing; run the same 'zoetrope ingest' again, it goes on where it was");
+             "' is not finished: manifest.jsonl is missing; run the same 'zoetrope ingest' again, it goes on "
+             "where it was");
   throw Error(join_message("'", folder, "' is no data set: manifest.jsonl or dataset.json is missing"));
 }
 
 /// Compares a sample as its shard holds it with its line in the manifest.
 void require_same(const ManifestEntry& line, const ShardSample& sample, const std::string& shard) {
   ZT_REQUIRE(line.name == sample.name && line.grid == sample.grid && line.num_tokens == sample.num_tokens &&
-                 line.num_frames == sample.num_frames && line.height == sample.height && line.width == sample.width,
-             "manifest.jsonl and '", shard, "' disagree about '", line.name, "'; one of them was changed: ingest again");
+                 line.num_frames == sample.num_frames && line.height == sample.height &&
+                 line.width == sample.width,
+             "manifest.jsonl and '", shard, "' disagree about '", line.name,
+             "'; one of them was changed: ingest again");
 }
 
 }  // namespace
@@ -83,14 +86,16 @@ void Dataset::State::add_shard(size_t shard, const std::vector<const ManifestEnt
   ZT_REQUIRE(int64_t(size) == record.bytes, "the shard '", path, "' has ", size, " bytes, dataset.json says ",
              record.bytes, "; copy the data set again or ingest again");
   const auto opened = reader(shard);
-  ZT_REQUIRE(opened->patch() == summary.patch, "the shard '", path, "' was made with another patch than dataset.json says");
-  ZT_REQUIRE(opened->samples().size() == lines.size() && opened->num_tokens() == record.tokens, "the shard '", path, "' holds ",
-             opened->samples().size(), " samples and ", opened->num_tokens(), " tokens, the manifest says ", lines.size(), " and ", record.tokens);
+  ZT_REQUIRE(opened->patch() == summary.patch, "the shard '", path,
+             "' was made with another patch than dataset.json says");
+  ZT_REQUIRE(opened->samples().size() == lines.size() && opened->num_tokens() == record.tokens, "the shard '",
+             path, "' holds ", opened->samples().size(), " samples and ", opened->num_tokens(),
+             " tokens, the manifest says ", lines.size(), " and ", record.tokens);
   for (size_t row = 0; row < lines.size(); ++row) {
     const ShardSample& sample = opened->samples()[row];
     require_same(*lines[row], sample, record.file);
-    samples.push_back({sample.name, sample.caption, sample.grid, sample.num_tokens, sample.num_frames, sample.height,
-                       sample.width, sample.fps});
+    samples.push_back({sample.name, sample.caption, sample.grid, sample.num_tokens, sample.num_frames,
+                       sample.height, sample.width, sample.fps});
     places.push_back({shard, int64_t(row)});
   }
 }
@@ -101,8 +106,8 @@ void Dataset::State::read_index(const std::vector<ManifestEntry>& lines) {
   for (const ManifestEntry& line : lines) {
     if (line.refused()) continue;
     auto& rows = by_shard[line.shard];
-    ZT_REQUIRE(line.row == int64_t(rows.size()), "manifest.jsonl: '", line.name, "' says row ", line.row, " of ",
-               line.shard, ", expected ", rows.size());
+    ZT_REQUIRE(line.row == int64_t(rows.size()), "manifest.jsonl: '", line.name, "' says row ", line.row,
+               " of ", line.shard, ", expected ", rows.size());
     rows.push_back(&line);
     ++kept;
   }
@@ -136,19 +141,22 @@ int64_t Dataset::features() const { return 3 * patch().t * patch().h * patch().w
 std::string Dataset::fingerprint() const { return state_->fingerprint; }
 
 void Dataset::read_tokens(int64_t sample, int64_t begin, int64_t end, const Tensor& rows) const {
-  ZT_CHECK(sample >= 0 && sample < int64_t(state_->places.size()), "sample ", sample, " of ", state_->places.size());
+  ZT_CHECK(sample >= 0 && sample < int64_t(state_->places.size()), "sample ", sample, " of ",
+           state_->places.size());
   const Place place = state_->places[size_t(sample)];
   state_->reader(place.shard)->read_tokens(place.row, begin, end, rows);
 }
 
 std::vector<FrameSource> Dataset::read_sources(int64_t sample) const {
-  ZT_CHECK(sample >= 0 && sample < int64_t(state_->places.size()), "sample ", sample, " of ", state_->places.size());
+  ZT_CHECK(sample >= 0 && sample < int64_t(state_->places.size()), "sample ", sample, " of ",
+           state_->places.size());
   const Place place = state_->places[size_t(sample)];
   return state_->reader(place.shard)->read_sources(place.row);
 }
 
 Clip Dataset::read_clip(int64_t sample) const {
-  ZT_CHECK(sample >= 0 && sample < int64_t(state_->samples.size()), "sample ", sample, " of ", state_->samples.size());
+  ZT_CHECK(sample >= 0 && sample < int64_t(state_->samples.size()), "sample ", sample, " of ",
+           state_->samples.size());
   const DatasetSample& from = state_->samples[size_t(sample)];
   const Tokens tokens{from.grid, Tensor::empty({from.num_tokens, features()}, DType::kU8)};
   read_tokens(sample, 0, from.num_tokens, tokens.tokens);
@@ -162,7 +170,9 @@ std::vector<std::string> find_shard_damage(const std::string& folder) {
   std::vector<std::string> found;
   for (const ShardRecord& record : read_dataset_json(folder).shards) {
     const std::string hash = file_content_hash(folder + "/" + record.file);
-    if (hash != record.hash) found.push_back(join_message(record.file, ": content hash ", hash, ", dataset.json says ", record.hash));
+    if (hash != record.hash)
+      found.push_back(
+          join_message(record.file, ": content hash ", hash, ", dataset.json says ", record.hash));
   }
   return found;
 }

@@ -16,8 +16,12 @@ namespace {
 constexpr int kVersion = 1;
 
 Json json_of(const DatasetRules& rules) {
-  return {{"version", kVersion}, {"codec", "pixels"}, {"patch", {rules.patch.t, rules.patch.h, rules.patch.w}},
-          {"fps", rules.fps}, {"shard_bytes", rules.shard_bytes}, {"shard_samples", rules.shard_samples},
+  return {{"version", kVersion},
+          {"codec", "pixels"},
+          {"patch", {rules.patch.t, rules.patch.h, rules.patch.w}},
+          {"fps", rules.fps},
+          {"shard_bytes", rules.shard_bytes},
+          {"shard_samples", rules.shard_samples},
           {"options", Json::parse(rules.options)}};
 }
 
@@ -26,14 +30,20 @@ Json json_of(const DatasetRules& rules) {
 std::string rules_text(const DatasetRules& rules) { return json_of(rules).dump(); }
 
 std::string shard_record_text(const ShardRecord& record) {
-  return Json{{"file", record.file}, {"bytes", record.bytes}, {"samples", record.samples}, {"tokens", record.tokens},
-              {"hash", record.hash}}.dump();
+  return Json{{"file", record.file},
+              {"bytes", record.bytes},
+              {"samples", record.samples},
+              {"tokens", record.tokens},
+              {"hash", record.hash}}
+      .dump();
 }
 
 ShardRecord parse_shard_record(const std::string& text) {
   const Json json = Json::parse(text);
-  ShardRecord record{json.at("file"), json.at("hash"), json.at("bytes"), json.at("samples"), json.at("tokens")};
-  ZT_REQUIRE(record.file.find('/') == std::string::npos && record.bytes >= 0 && record.samples >= 0 && record.tokens >= 0,
+  ShardRecord record{json.at("file"), json.at("hash"), json.at("bytes"), json.at("samples"),
+                     json.at("tokens")};
+  ZT_REQUIRE(record.file.find('/') == std::string::npos && record.bytes >= 0 && record.samples >= 0 &&
+                 record.tokens >= 0,
              "shard record holds values that can't be: ", text);
   return record;
 }
@@ -60,15 +70,16 @@ DatasetSummary read_dataset_json(const std::string& folder) {
   const std::string path = folder + "/dataset.json";
   try {
     const Json json = Json::parse(read_file(path));
-    ZT_REQUIRE(json.at("format") == "zoetrope data set" && json.at("version") == kVersion, "'", path, "': format '",
-               json.at("format").dump(), "' version ", json.at("version").dump(), ", this program reads version ",
-               kVersion, "; ingest the clips again");
-    ZT_REQUIRE(json.at("codec") == "pixels", "'", path, "': codec ", json.at("codec").dump(), ", expected \"pixels\"");
+    ZT_REQUIRE(json.at("format") == "zoetrope data set" && json.at("version") == kVersion, "'", path,
+               "': format '", json.at("format").dump(), "' version ", json.at("version").dump(),
+               ", this program reads version ", kVersion, "; ingest the clips again");
+    ZT_REQUIRE(json.at("codec") == "pixels", "'", path, "': codec ", json.at("codec").dump(),
+               ", expected \"pixels\"");
     DatasetSummary summary;
     summary.patch = {json.at("patch").at(0), json.at("patch").at(1), json.at("patch").at(2)};
     summary.fps = json.at("fps");
-    ZT_REQUIRE(summary.patch.t >= 1 && summary.patch.h >= 1 && summary.patch.w >= 1 && summary.fps > 0, "'", path,
-               "': patch and fps must be positive");
+    ZT_REQUIRE(summary.patch.t >= 1 && summary.patch.h >= 1 && summary.patch.w >= 1 && summary.fps > 0, "'",
+               path, "': patch and fps must be positive");
     summary.manifest_hash = json.at("manifest_hash");
     for (const Json& shard : json.at("shards")) summary.shards.push_back(parse_shard_record(shard.dump()));
     Json rules = json;
@@ -92,21 +103,28 @@ std::string rules_of_folder(const std::string& folder) {
   return std::filesystem::exists(journal) ? read_journal(folder).rules : "";
 }
 
-void unseal(const std::string& folder, const DatasetRules& rules) {
+bool is_full(const ShardRecord& shard, const DatasetRules& rules) {
+  return shard.samples >= rules.shard_samples ||
+         shard.tokens * 3 * rules.patch.t * rules.patch.h * rules.patch.w >= rules.shard_bytes;
+}
+
+void unseal(const std::string& folder, const DatasetRules& rules, int64_t keep) {
   const DatasetSummary summary = read_dataset_json(folder);
-  Journal journal;
-  journal.rules = rules_text(rules);
+  Journal journal{rules_text(rules), {}, {}};
   size_t next_shard = 0;
   int64_t seen = 0;
   for (ManifestEntry& entry : read_manifest(folder + "/manifest.jsonl")) {
-    const bool counts = !entry.refused();
+    if (int64_t(journal.entries.size()) >= keep || next_shard >= summary.shards.size()) break;
+    const ShardRecord& shard = summary.shards[next_shard];
+    if (!is_full(shard, rules)) break;
+    seen += !entry.refused();
     journal.entries.push_back(std::move(entry));
-    if (!counts || next_shard >= summary.shards.size() || ++seen < summary.shards[next_shard].samples) continue;
+    if (seen < shard.samples) continue;
     seen = 0;
-    journal.batches.push_back({int64_t(journal.entries.size()), true, summary.shards[next_shard++]});
+    ++next_shard;
+    journal.batches.push_back({int64_t(journal.entries.size()), true, shard});
   }
-  if (journal.batches.empty() || journal.batches.back().end < int64_t(journal.entries.size()))
-    journal.batches.push_back({int64_t(journal.entries.size()), false, {}});
+  journal.entries.resize(journal.batches.empty() ? 0 : size_t(journal.batches.back().end));
   replace_journal(folder, journal);
   std::filesystem::remove(folder + "/manifest.jsonl");
   std::filesystem::remove(folder + "/dataset.json");

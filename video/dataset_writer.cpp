@@ -36,9 +36,11 @@ bool shard_is_whole(const std::string& folder, const ShardRecord& record) {
 void refuse_foreign_folder(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    const bool ours = name.starts_with("shard-") || name.starts_with("manifest") || name.starts_with("dataset.json") ||
-                      name.starts_with("journal");
-    ZT_REQUIRE(ours, "'", folder, "' holds '", name, "', which is no part of a data set; choose an empty or a new folder");
+    const bool ours = name.starts_with("shard-") || name.starts_with("manifest") ||
+                      name.starts_with("dataset.json") || name.starts_with("journal") ||
+                      name.starts_with("sources.partial");
+    ZT_REQUIRE(ours, "'", folder, "' holds '", name,
+               "', which is no part of a data set; choose an empty or a new folder");
   }
 }
 
@@ -48,13 +50,15 @@ DatasetWriter::DatasetWriter(const std::string& folder, const DatasetRules& rule
     : folder_(folder), rules_(rules), shard_(rules.patch) {
   std::error_code error;
   fs::create_directories(folder, error);
-  ZT_REQUIRE(fs::is_directory(folder), "can't make the folder '", folder, "': ",
-             error ? error.message() : "something else is there");
+  ZT_REQUIRE(fs::is_directory(folder), "can't make the folder '", folder,
+             "': ", error ? error.message() : "something else is there");
   lock_folder();
   if (fs::exists(journal_path(folder))) {
     load_journal();
   } else {
-    ZT_REQUIRE(!fs::exists(folder + "/dataset.json"), "'", folder, "' holds a finished data set");
+    ZT_REQUIRE(!fs::exists(folder + "/dataset.json"), "'", folder,
+               "' holds a data set without a journal; if its manifest was changed by hand, remove the folder "
+               "and ingest again");
     refuse_foreign_folder(folder);
     replace_journal(folder, {rules_text(rules), {}, {}});
   }
@@ -69,7 +73,8 @@ void DatasetWriter::lock_folder() {
   ZT_REQUIRE(lock_ >= 0, "can't open the folder '", folder_, "': ", std::strerror(errno));
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     close(lock_);
-    throw Error(join_message("another ingest is writing to '", folder_, "'; wait for it or choose another folder"));
+    throw Error(
+        join_message("another ingest is writing to '", folder_, "'; wait for it or choose another folder"));
   }
 }
 
@@ -96,14 +101,17 @@ void DatasetWriter::write_journal() const {
   Journal journal{rules_text(rules_), decided_, {}};
   size_t shard = 0;
   for (size_t i = 0; i < batch_ends_.size(); ++i)
-    journal.batches.push_back({batch_ends_[i], batch_has_shard_[i], batch_has_shard_[i] ? shards_[shard++] : ShardRecord{}});
+    journal.batches.push_back(
+        {batch_ends_[i], batch_has_shard_[i], batch_has_shard_[i] ? shards_[shard++] : ShardRecord{}});
   replace_journal(folder_, journal);
 }
 
 void DatasetWriter::forget_after(int64_t count) {
   ZT_CHECK(pending_.empty(), "forget_after must come before the first append");
-  // A batch without a shard was the last one: what follows it may belong to a shard that starts before it.
-  while (!batch_ends_.empty() && (batch_ends_.back() > count || !batch_has_shard_.back())) {
+  // A shard that isn't full, and a batch without one, were the last of their run: more clips would have
+  // joined them.
+  while (!batch_ends_.empty() &&
+         (batch_ends_.back() > count || !batch_has_shard_.back() || !is_full(shards_.back(), rules_))) {
     if (batch_has_shard_.back()) shards_.pop_back();
     batch_ends_.pop_back();
     batch_has_shard_.pop_back();
@@ -112,8 +120,10 @@ void DatasetWriter::forget_after(int64_t count) {
   write_journal();
 }
 
-void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::string& caption, const Tokens& tokens) {
-  ZT_CHECK(entry.name == clip.name && !entry.refused(), "line of '", entry.name, "' for clip '", clip.name, "'");
+void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::string& caption,
+                           const Tokens& tokens) {
+  ZT_CHECK(entry.name == clip.name && !entry.refused(), "line of '", entry.name, "' for clip '", clip.name,
+           "'");
   entry.shard = shard_name(shards_.size());
   entry.row = shard_.num_samples();
   entry.num_frames = clip.num_frames;
@@ -123,7 +133,8 @@ void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::str
   entry.num_tokens = tokens.num_tokens();
   shard_.append(clip, caption, tokens);
   pending_.push_back(std::move(entry));
-  if (shard_.payload_bytes() >= rules_.shard_bytes || shard_.num_samples() >= rules_.shard_samples) close_batch();
+  if (shard_.payload_bytes() >= rules_.shard_bytes || shard_.num_samples() >= rules_.shard_samples)
+    close_batch();
 }
 
 void DatasetWriter::append_refused(ManifestEntry entry) {
@@ -167,7 +178,8 @@ void DatasetWriter::seal() {
     for (const ShardRecord& shard : shards_) used = used || shard.file == name;
     if (!used) fs::remove(entry.path());
   }
-  write_file_atomically(folder_ + "/dataset.json", dataset_json_text(rules_, shards_, content_hash(manifest)));
+  write_file_atomically(folder_ + "/dataset.json",
+                        dataset_json_text(rules_, shards_, content_hash(manifest)));
   write_file_atomically(folder_ + "/manifest", manifest);
   ZT_REQUIRE(std::rename((folder_ + "/manifest").c_str(), (folder_ + "/manifest.jsonl").c_str()) == 0,
              "can't rename '", folder_, "/manifest' to manifest.jsonl: ", std::strerror(errno));

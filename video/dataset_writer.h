@@ -1,5 +1,5 @@
-// Writes a data set so that a crash costs at most the work since the last shard: shard on disk, then its lines
-// in the journal manifest.jsonl.partial, at last manifest.jsonl and dataset.json. Used by ingest.
+// Writes a data set so that a crash costs at most the work since the last shard: shard on disk, then its
+// lines in the journal manifest.jsonl.partial, at last manifest.jsonl and dataset.json. Used by ingest.
 #pragma once
 
 #include <string>
@@ -16,16 +16,17 @@ namespace zoetrope {
 struct DatasetRules {
   Patch patch;
   double fps = 8;
-  std::string options = "{}";       ///< JSON object: everything else that decides the bytes
-  int64_t shard_bytes = 64 << 20;   ///< a shard ends with the sample that reaches this payload
-  int64_t shard_samples = 1024;     ///< or this number
+  std::string options = "{}";      ///< JSON object: everything else that decides the bytes
+  int64_t shard_bytes = 64 << 20;  ///< a shard ends with the sample that reaches this payload
+  int64_t shard_samples = 1024;    ///< or this number
 };
 
 /// Appends clips in order. One writer per folder, kept by a lock on it.
 class DatasetWriter {
  public:
   /// Opens a new or an unfinished data set; everything after the last whole batch (shard and its lines) is
-  /// cut off. Throws: Error when the folder holds a finished data set, something else, or one started with other rules.
+  /// cut off. Throws: Error when the folder holds a finished data set, something else, or one started with
+  /// other rules.
   DatasetWriter(const std::string& folder, const DatasetRules& rules);
   ~DatasetWriter();
   DatasetWriter(const DatasetWriter&) = delete;
@@ -33,7 +34,7 @@ class DatasetWriter {
 
   /// Entries that an earlier run decided, in order.
   const std::vector<ManifestEntry>& decided() const { return decided_; }
-  /// Keeps only whole batches among the first `count` decided entries; the rest is to be done again.
+  /// Keeps only full shards among the first `count` decided entries; the rest is to be done again.
   void forget_after(int64_t count);
 
   /// Adds a sample with its line (name, verdict, reason and source filled in).
@@ -54,15 +55,18 @@ class DatasetWriter {
   int lock_ = -1;
   std::vector<ManifestEntry> decided_, pending_;
   std::vector<ShardRecord> shards_;
-  std::vector<int64_t> batch_ends_;    ///< entries decided at the end of each batch
+  std::vector<int64_t> batch_ends_;  ///< entries decided at the end of each batch
   std::vector<bool> batch_has_shard_;
   ShardWriter shard_;
 };
 
 /// True when the folder holds manifest.jsonl and dataset.json that belong together.
 bool is_sealed(const std::string& folder);
-/// Makes a sealed data set unfinished again, so that a writer can forget and redo a part of it.
-void unseal(const std::string& folder, const DatasetRules& rules);
+/// Makes a sealed data set unfinished again: full shards among the first `keep` entries stay, the rest is to
+/// be redone.
+void unseal(const std::string& folder, const DatasetRules& rules, int64_t keep);
+/// Whether a shard ended because it was full, not because the data set did.
+bool is_full(const ShardRecord& shard, const DatasetRules& rules);
 /// The rules as one line of JSON.
 std::string rules_text(const DatasetRules& rules);
 /// The rules that a sealed or unfinished data set was made by, as JSON; empty when the folder holds none.

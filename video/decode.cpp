@@ -58,7 +58,9 @@ class FileDecoder {
   std::array<int, 2> stream_aspect() const {
     return {file_.stream().sample_aspect_ratio.num, file_.stream().sample_aspect_ratio.den};
   }
-  double seconds(int64_t tick) const { return double(tick) * double(time_base_.num) / double(time_base_.den); }
+  double seconds(int64_t tick) const {
+    return double(tick) * double(time_base_.num) / double(time_base_.den);
+  }
   std::string empty_reason(const WindowSampler& sampler) const;
   void describe_cuts(const WindowSampler& sampler, DecodedClip& out) const;
 
@@ -71,10 +73,10 @@ class FileDecoder {
   std::map<int64_t, int64_t> order_by_time_;  ///< packet timestamp -> number in decoding order
   std::vector<int64_t> decoding_times_;       ///< of packets, where they stand for presentation times
   std::set<int64_t> bad_orders_;
-  int64_t packet_end_ = 0;                    ///< latest end of a packet's time
+  int64_t packet_end_ = 0;  ///< latest end of a packet's time
   std::string end_error_, first_error_;
 
-  libav::Frame held_;       ///< the frame on show, until the next one's time is known
+  libav::Frame held_;  ///< the frame on show, until the next one's time is known
   PlacedFrame held_place_;
   bool holding_ = false, in_run_ = false, done_ = false;
   int64_t first_tick_ = kNever, last_tick_ = 0, last_step_ = 0;
@@ -85,7 +87,8 @@ class FileDecoder {
 
 void FileDecoder::note_packet(const AVPacket& packet) {
   const int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (file_.has_decoding_times_only()) decoding_times_.push_back(packet.dts != AV_NOPTS_VALUE ? packet.dts : facts_.packets);
+  if (file_.has_decoding_times_only())
+    decoding_times_.push_back(packet.dts != AV_NOPTS_VALUE ? packet.dts : facts_.packets);
   if (time != AV_NOPTS_VALUE) {
     order_by_time_[time] = facts_.packets;
     if (order_by_time_.size() > kRememberedPackets) order_by_time_.erase(order_by_time_.begin());
@@ -130,13 +133,15 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
 
 int64_t FileDecoder::tick_of(const AVFrame& frame) const {
   const size_t index = size_t(facts_.decoded - 1);
-  if (file_.has_decoding_times_only()) return index < decoding_times_.size() ? decoding_times_[index] : last_tick_ + frame_ticks();
+  if (file_.has_decoding_times_only())
+    return index < decoding_times_.size() ? decoding_times_[index] : last_tick_ + frame_ticks();
   if (frame.best_effort_timestamp != AV_NOPTS_VALUE) return frame.best_effort_timestamp;
   return first_tick_ == kNever ? 0 : last_tick_ + frame_ticks();
 }
 
 int64_t FileDecoder::order_of(const AVFrame& frame) const {
-  const auto found = order_by_time_.find(frame.pts != AV_NOPTS_VALUE ? frame.pts : frame.best_effort_timestamp);
+  const auto found =
+      order_by_time_.find(frame.pts != AV_NOPTS_VALUE ? frame.pts : frame.best_effort_timestamp);
   return found == order_by_time_.end() ? facts_.packets - 1 : found->second;
 }
 
@@ -159,7 +164,8 @@ void FileDecoder::take_frame(AVFrame& frame) {
   if (holding_) show_held(tick);
   holding_ = false;
   if (joins_run(frame, order, tick, damaged)) hold(frame, order, tick);
-  done_ = in_run_ && std::all_of(samplers_.begin(), samplers_.end(), [](const WindowSampler& s) { return s.is_full(); });
+  done_ = in_run_ &&
+          std::all_of(samplers_.begin(), samplers_.end(), [](const WindowSampler& s) { return s.is_full(); });
 }
 
 /// Ends the run at damage, and starts the next one at a sound key frame after it.
@@ -222,29 +228,38 @@ void FileDecoder::show_held(int64_t end_tick) {
 std::string FileDecoder::empty_reason(const WindowSampler& sampler) const {
   const std::string error = first_error_.empty() ? "" : ": " + first_error_;
   if (facts_.packets == 0)
-    return join_message("no video frames in the file", facts_.declared > 0 ? join_message(", its header declares ", facts_.declared) : "",
+    return join_message("no video frames in the file",
+                        facts_.declared > 0 ? join_message(", its header declares ", facts_.declared) : "",
                         end_error_.empty() ? "" : ": " + end_error_);
-  if (facts_.decoded == 0) return join_message("none of ", facts_.packets, " packets could be decoded", error);
+  if (facts_.decoded == 0)
+    return join_message("none of ", facts_.packets, " packets could be decoded", error);
   if (facts_.damaged > 0 && sampler.window().start == 0)
-    return join_message("no sound frame: ", facts_.damaged, " decode errors in ", facts_.packets, " packets", error);
-  return join_message("nothing to show between ", sampler.window().start, " s and ", sampler.window().end, " s; the video is ",
-                      seconds(last_tick_ - first_tick_), " s long");
+    return join_message("no sound frame: ", facts_.damaged, " decode errors in ", facts_.packets, " packets",
+                        error);
+  return join_message("nothing to show between ", sampler.window().start, " s and ", sampler.window().end,
+                      " s; the video is ", seconds(last_tick_ - first_tick_), " s long");
 }
 
 void FileDecoder::describe_cuts(const WindowSampler& sampler, DecodedClip& out) const {
   if (facts_.damaged > 0)
     out.cuts.push_back(join_message("decode errors (", facts_.damaged, " in ", facts_.packets, " packets",
-                                    first_error_.empty() ? "" : ", first: " + first_error_, "): the longest run of sound frames is kept, from ",
-                                    sampler.sources().front().source_seconds, " s to ", sampler.sources().back().source_seconds, " s"));
+                                    first_error_.empty() ? "" : ", first: " + first_error_,
+                                    "): the longest run of sound frames is kept, from ",
+                                    sampler.sources().front().source_seconds, " s to ",
+                                    sampler.sources().back().source_seconds, " s"));
   const bool cut_file = !end_error_.empty() || (file_.declares_exactly() && facts_.declared > facts_.packets);
   if (cut_file)
-    out.cuts.push_back(join_message("the file ends early: ", facts_.packets, " packets",
-                                    facts_.declared > 0 ? join_message(" of ", facts_.declared, " declared frames") : "",
-                                    end_error_.empty() ? "" : " (" + end_error_ + ")"));
+    out.cuts.push_back(
+        join_message("the file ends early: ", facts_.packets, " packets",
+                     facts_.declared > 0 ? join_message(" of ", facts_.declared, " declared frames") : "",
+                     end_error_.empty() ? "" : " (" + end_error_ + ")"));
   out.found_damage = facts_.damaged > 0 || cut_file;
-  if (converter_.size_changed()) out.cuts.push_back("the picture's size or rotation changes within the file; later pictures are fitted to the first");
+  if (converter_.size_changed())
+    out.cuts.push_back(
+        "the picture's size or rotation changes within the file; later pictures are fitted to the first");
   if (sampler.was_limited_by_length(std::max(packet_end_, last_tick_)))
-    out.cuts.push_back(join_message("only the first ", rules_.max_seconds, " s (--max-seconds) of ", sampler.window().start > 0 ? "the window, " : "",
+    out.cuts.push_back(join_message("only the first ", rules_.max_seconds, " s (--max-seconds) of ",
+                                    sampler.window().start > 0 ? "the window, " : "",
                                     seconds(std::max(packet_end_, last_tick_) - first_tick_), " s of video"));
 }
 
@@ -294,7 +309,8 @@ std::vector<DecodedClip> refuse_all(const std::string& reason, const SourceFacts
 
 }  // namespace
 
-std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules, const std::vector<Window>& windows) {
+std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
+                                     const std::vector<Window>& windows) {
   const std::vector<Window> all = windows.empty() ? std::vector<Window>{{}} : windows;
   std::optional<FileDecoder> decoder;
   const auto refuse = [&](const std::string& reason) {
@@ -304,9 +320,7 @@ std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules&
     decoder.emplace(path, rules, all);
     decoder->run();
     return decoder->results();
-  } catch (const Error& error) {
-    return refuse(error.what());
-  } catch (const std::bad_alloc&) {
+  } catch (const Error& error) { return refuse(error.what()); } catch (const std::bad_alloc&) {
     return refuse("out of memory while decoding; lower --workers, --max-seconds or --area");
   }
 }

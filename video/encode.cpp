@@ -59,7 +59,8 @@ class Mp4Encoder {
     open_muxer();
     const int width = codec_->width, height = codec_->height;
     scaler_.reset(sws_getContext(width, height, AV_PIX_FMT_RGB24, width, height, AV_PIX_FMT_YUV420P,
-                                 SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP | SWS_BITEXACT, nullptr, nullptr, nullptr));
+                                 SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP | SWS_BITEXACT, nullptr,
+                                 nullptr, nullptr));
     ZT_REQUIRE(scaler_ != nullptr, "swscale can't convert ", width, "x", height, " RGB");
     const int* matrix = sws_getCoefficients(SWS_CS_ITU709);
     sws_setColorspaceDetails(scaler_.get(), matrix, 1, matrix, 0, 0, 1 << 16, 1 << 16);
@@ -170,16 +171,15 @@ auto naming_file(const std::string& path, Make&& make) {
   const LogCatcher log;
   try {
     return make();
-  } catch (const Error& error) {
-    throw Error(join_message("'", path, "': ", error.what()));
-  }
+  } catch (const Error& error) { throw Error(join_message("'", path, "': ", error.what())); }
 }
 
 }  // namespace
 
 std::string write_mp4(const std::string& path, const Clip& clip) {
-  ZT_REQUIRE(clip.num_frames > 0 && clip.height > 0 && clip.width > 0 && clip.fps > 0, "'", path, "': a video needs frames, got ",
-             clip.num_frames, " of ", clip.width, "x", clip.height, " at ", clip.fps, " fps");
+  ZT_REQUIRE(clip.num_frames > 0 && clip.height > 0 && clip.width > 0 && clip.fps > 0, "'", path,
+             "': a video needs frames, got ", clip.num_frames, " of ", clip.width, "x", clip.height, " at ",
+             clip.fps, " fps");
   return naming_file(path, [&] {
     Mp4Encoder encoder(clip);
     for (int64_t index = 0; index < clip.num_frames; ++index) encoder.add(clip, index);
@@ -200,14 +200,18 @@ void write_contact_sheet(const std::string& path, const Clip& clip, int64_t max_
   ZT_CHECK(max_frames >= 1, "a contact sheet of ", max_frames, " frames");
   const int64_t shown = std::min(max_frames, clip.num_frames);
   ZT_REQUIRE(shown > 0, "'", path, "': the clip has no frames");
-  const int64_t columns = int64_t(std::ceil(std::sqrt(double(shown)))), rows = (shown + columns - 1) / columns;
-  const int64_t height = rows * (clip.height + kBorder) + kBorder, width = columns * (clip.width + kBorder) + kBorder;
+  const int64_t columns = int64_t(std::ceil(std::sqrt(double(shown)))),
+                rows = (shown + columns - 1) / columns;
+  const int64_t height = rows * (clip.height + kBorder) + kBorder,
+                width = columns * (clip.width + kBorder) + kBorder;
   std::vector<uint8_t> sheet(size_t(height * width * 3), 32);
   for (int64_t i = 0; i < shown; ++i) {
     const int64_t index = shown == 1 ? 0 : i * (clip.num_frames - 1) / (shown - 1);
-    const int64_t top = kBorder + i / columns * (clip.height + kBorder), left = kBorder + i % columns * (clip.width + kBorder);
+    const int64_t top = kBorder + i / columns * (clip.height + kBorder),
+                  left = kBorder + i % columns * (clip.width + kBorder);
     for (int64_t y = 0; y < clip.height; ++y)
-      std::memcpy(&sheet[size_t(((top + y) * width + left) * 3)], clip.frame(index) + y * clip.width * 3, size_t(clip.width * 3));
+      std::memcpy(&sheet[size_t(((top + y) * width + left) * 3)], clip.frame(index) + y * clip.width * 3,
+                  size_t(clip.width * 3));
   }
   write_png(path, sheet.data(), height, width);
 }

@@ -10,9 +10,12 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr double kMaxSeconds = 1e9;  // some thirty years: longer than any file, and in microseconds far from overflow
+constexpr double kMaxSeconds =
+    1e9;  // some thirty years: longer than any file, and in microseconds far from overflow
 
-int64_t to_microseconds(double seconds) { return std::llround(std::clamp(seconds, -kMaxSeconds, kMaxSeconds) * 1e6); }
+int64_t to_microseconds(double seconds) {
+  return std::llround(std::clamp(seconds, -kMaxSeconds, kMaxSeconds) * 1e6);
+}
 
 Wide ceil_divide(Wide a, Wide b) { return a >= 0 ? (a + b - 1) / b : -((-a) / b); }
 
@@ -32,7 +35,8 @@ Ratio ratio_of_fps(double fps) {
     const int64_t num = std::llround(fps * double(den));
     if (num < 1) continue;
     const double error = std::abs(double(num) / double(den) - fps);
-    if (best.num < 1 || error < std::abs(double(best.num) / double(best.den) - fps) - 1e-12 * fps) best = {num, den};
+    if (best.num < 1 || error < std::abs(double(best.num) / double(best.den) - fps) - 1e-12 * fps)
+      best = {num, den};
   }
   ZT_CHECK(best.num >= 1, "frame rate ", fps, " is below one frame in 1001 seconds");
   return best;
@@ -43,7 +47,9 @@ FrameGrid::FrameGrid(Ratio fps, double start_seconds, Ratio time_base)
   ZT_CHECK(time_base.num > 0 && time_base.den > 0, "time base ", time_base.num, "/", time_base.den);
 }
 
-int64_t FrameGrid::first_at_or_after(int64_t tick) const { return first_point(tick, time_base_, start_microseconds_, fps_); }
+int64_t FrameGrid::first_at_or_after(int64_t tick) const {
+  return first_point(tick, time_base_, start_microseconds_, fps_);
+}
 
 int64_t FrameGrid::first_at_or_after_seconds(double seconds) const {
   return first_point(to_microseconds(seconds), {1, 1000000}, start_microseconds_, fps_);

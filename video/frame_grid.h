@@ -10,7 +10,8 @@ struct Ratio {
   int64_t num = 0, den = 1;
 };
 
-/// The rate nearest to `fps` with a denominator of at most 1001: 29.97 is 2997/100, 23.976023976 is 24000/1001.
+/// The rate nearest to `fps` with a denominator of at most 1001: 29.97 is 2997/100, 23.976023976 is
+/// 24000/1001.
 Ratio ratio_of_fps(double fps);
 
 /// Grid points start + k / fps, k = 0, 1, ..., on the timeline of a stream.

@@ -39,9 +39,7 @@ bool take_line(const std::string& line, Journal& journal) {
     } else {
       journal.entries.push_back(parse_manifest_line(line, "journal"));
     }
-  } catch (const std::exception&) {
-    return false;
-  }
+  } catch (const std::exception&) { return false; }
   return true;
 }
 
@@ -54,7 +52,8 @@ Journal read_journal(const std::string& folder) {
   Journal journal;
   size_t at = text.find('\n');
   const Json first = Json::parse(text.substr(0, at), nullptr, false);
-  ZT_REQUIRE(at != std::string::npos && first.is_object() && first.value("zoetrope_ingest", 0) == 1 && first.contains("rules"),
+  ZT_REQUIRE(at != std::string::npos && first.is_object() && first.value("zoetrope_ingest", 0) == 1 &&
+                 first.contains("rules"),
              "'", path, "' is not the journal of an unfinished data set; remove it or choose another folder");
   journal.rules = first.at("rules").dump();
   for (++at; at < text.size();) {
@@ -74,12 +73,13 @@ void replace_journal(const std::string& folder, const Journal& journal) {
     begin = batch.end;
   }
   write_file_atomically(folder + "/journal", text);
-  ZT_REQUIRE(std::rename((folder + "/journal").c_str(), journal_path(folder).c_str()) == 0, "can't rename '", folder,
-             "/journal' to '", journal_path(folder), "': ", std::strerror(errno));
+  ZT_REQUIRE(std::rename((folder + "/journal").c_str(), journal_path(folder).c_str()) == 0, "can't rename '",
+             folder, "/journal' to '", journal_path(folder), "': ", std::strerror(errno));
   sync_path(folder);
 }
 
-void append_to_journal(const std::string& folder, const std::vector<ManifestEntry>& entries, const JournalBatch& batch) {
+void append_to_journal(const std::string& folder, const std::vector<ManifestEntry>& entries,
+                       const JournalBatch& batch) {
   const std::string path = journal_path(folder), text = batch_text(entries, batch);
   const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   ZT_REQUIRE(fd >= 0, "can't open '", path, "': ", std::strerror(errno));

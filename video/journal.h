@@ -1,6 +1,6 @@
-// manifest.jsonl.partial: the record of an unfinished data set. A line with the rules, then batches: the lines
-// of some sources, ended by a line that names the finished shard. A batch counts only when its end line and its
-// shard are there, so a kill at any byte costs one batch. Used by video/dataset_writer.
+// manifest.jsonl.partial: the record of an unfinished data set. A line with the rules, then batches: the
+// lines of some sources, ended by a line that names the finished shard. A batch counts only when its end line
+// and its shard are there, so a kill at any byte costs one batch. Used by video/dataset_writer.
 #pragma once
 
 #include <string>
@@ -33,7 +33,8 @@ Journal read_journal(const std::string& folder);
 /// Writes the whole journal anew, atomically.
 void replace_journal(const std::string& folder, const Journal& journal);
 /// Appends one batch and syncs it.
-void append_to_journal(const std::string& folder, const std::vector<ManifestEntry>& entries, const JournalBatch& batch);
+void append_to_journal(const std::string& folder, const std::vector<ManifestEntry>& entries,
+                       const JournalBatch& batch);
 
 /// A shard's line in dataset.json and in the journal, and back.
 std::string shard_record_text(const ShardRecord& record);

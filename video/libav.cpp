@@ -61,8 +61,8 @@ int64_t duration_of(const AVFrame& frame) { return frame.pkt_duration; }
 
 const int32_t* display_matrix_of(const AVStream& stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
-  const AVPacketSideData* found = av_packet_side_data_get(stream.codecpar->coded_side_data,
-                                                          stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+  const AVPacketSideData* found = av_packet_side_data_get(
+      stream.codecpar->coded_side_data, stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
   return found != nullptr && found->size >= 36 ? reinterpret_cast<const int32_t*>(found->data) : nullptr;
 #else
   size_t size = 0;

@@ -1,5 +1,5 @@
-// Owning handles for libav objects, its error texts, and its log caught per thread instead of printed. For the
-// sources of video/ that decode, convert and encode.
+// Owning handles for libav objects, its error texts, and its log caught per thread instead of printed. For
+// the sources of video/ that decode, convert and encode.
 #pragma once
 
 extern "C" {
@@ -17,7 +17,9 @@ namespace zoetrope::libav {
 template <auto kFree>
 struct FreeByAddress {
   template <class T>
-  void operator()(T* object) const { kFree(&object); }
+  void operator()(T* object) const {
+    kFree(&object);
+  }
 };
 struct FreeScaler {
   void operator()(SwsContext* context) const { sws_freeContext(context); }

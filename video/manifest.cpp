@@ -16,18 +16,32 @@ double seconds_of(const Json& value) { return value.is_number() ? value.get<doub
 Json count_or_null(int64_t value) { return value < 0 ? Json(nullptr) : Json(value); }
 
 Json json_of(const SourceFacts& f) {
-  return {{"container", f.container}, {"codec", f.codec},
-          {"counts", {{"declared", count_or_null(f.declared)}, {"packets", f.packets}, {"decoded", f.decoded},
-                      {"damaged", f.damaged}, {"presented", f.presented}, {"used", f.used}, {"interlaced", f.interlaced},
-                      {"out_of_order", f.out_of_order}}},
-          {"coded_size", {f.width, f.height}}, {"shown_size", {f.shown_width, f.shown_height}},
-          {"pixel_aspect", f.pixel_aspect}, {"rotation", f.rotation}, {"mirrored", f.mirrored},
+  return {{"container", f.container},
+          {"codec", f.codec},
+          {"counts",
+           {{"declared", count_or_null(f.declared)},
+            {"packets", f.packets},
+            {"decoded", f.decoded},
+            {"damaged", f.damaged},
+            {"presented", f.presented},
+            {"used", f.used},
+            {"interlaced", f.interlaced},
+            {"out_of_order", f.out_of_order}}},
+          {"coded_size", {f.width, f.height}},
+          {"shown_size", {f.shown_width, f.shown_height}},
+          {"pixel_aspect", f.pixel_aspect},
+          {"rotation", f.rotation},
+          {"mirrored", f.mirrored},
           {"average_fps", f.average_fps},
           {"color", {{"matrix", f.color_matrix}, {"range", f.color_range}, {"guessed", f.color_guessed}}},
-          {"clocks", {{"first", seconds(f.first_seconds)}, {"last", seconds(f.last_seconds)},
-                      {"stream_start", seconds(f.stream_start)}, {"stream_duration", seconds(f.stream_duration)},
-                      {"container_start", seconds(f.container_start)}, {"container_duration", seconds(f.container_duration)},
-                      {"audio_duration", seconds(f.audio_duration)}}},
+          {"clocks",
+           {{"first", seconds(f.first_seconds)},
+            {"last", seconds(f.last_seconds)},
+            {"stream_start", seconds(f.stream_start)},
+            {"stream_duration", seconds(f.stream_duration)},
+            {"container_start", seconds(f.container_start)},
+            {"container_duration", seconds(f.container_duration)},
+            {"audio_duration", seconds(f.audio_duration)}}},
           {"crop_loss", f.crop_loss}};
 }
 
@@ -71,7 +85,10 @@ SourceFacts facts_of(const Json& j) {
 size_t utf8_length(const std::string& text, size_t at) {
   const uint8_t first = uint8_t(text[at]);
   if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 && first <= 0xf4 ? 4 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xc2 && first < 0xe0 ? 2 : 0;
+  const size_t length = first >= 0xf0 && first <= 0xf4  ? 4
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                                                        : 0;
   if (length == 0 || at + length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((uint8_t(text[at + i]) & 0xc0) != 0x80) return 0;
@@ -103,7 +120,9 @@ std::string manifest_line(const ManifestEntry& entry, bool with_clock) {
   Json line = {{"name", entry.name}, {"verdict", entry.verdict}, {"reason", entry.reason}};
   if (entry.found_damage) line["damage"] = true;
   if (entry.skipped) line["skipped"] = true;
-  line["source"] = {{"bytes", count_or_null(entry.source_bytes)}, {"hash", entry.source_hash}, {"caption_hash", entry.caption_hash}};
+  line["source"] = {{"bytes", count_or_null(entry.source_bytes)},
+                    {"hash", entry.source_hash},
+                    {"caption_hash", entry.caption_hash}};
   if (with_clock) line["modified_ns"] = entry.modified_ns;
   if (!entry.refused()) {
     line["shard"] = entry.shard;

@@ -13,13 +13,16 @@
 namespace zoetrope {
 namespace {
 
-// Demuxers that read one self-contained file. Playlists, `concat`, `image2` patterns, `sdp`, `hls`, `dash`, subtitles
-// and vector graphics are not among them: they open other files or the network.
+// Demuxers that read one self-contained file. Playlists, `concat`, `image2` patterns, `sdp`, `hls`, `dash`,
+// subtitles and vector graphics are not among them: they open other files or the network.
 constexpr const char* kAllowedFormats[] = {
-    "mov", "matroska", "avi", "mpeg", "mpegts", "mpegvideo", "m4v", "h264", "hevc", "av1", "obu", "ivf", "flv", "ogg",
-    "asf", "gif", "apng", "mjpeg", "mxf", "nut", "rm", "vc1", "dv", "yuv4mpegpipe", "mp3", "wav", "flac", "aac",
-    "png_pipe", "jpeg_pipe", "webp_pipe", "bmp_pipe", "tiff_pipe", "jpegls_pipe", "j2k_pipe", "ppm_pipe", "pgm_pipe",
-    "pbm_pipe", "pam_pipe", "qoi_pipe", "jpegxl_pipe", "dpx_pipe", "exr_pipe", "sgi_pipe", "pcx_pipe"};
+    "mov",      "matroska",  "avi",          "mpeg",     "mpegts",    "mpegvideo",   "m4v",
+    "h264",     "hevc",      "av1",          "obu",      "ivf",       "flv",         "ogg",
+    "asf",      "gif",       "apng",         "mjpeg",    "mxf",       "nut",         "rm",
+    "vc1",      "dv",        "yuv4mpegpipe", "mp3",      "wav",       "flac",        "aac",
+    "png_pipe", "jpeg_pipe", "webp_pipe",    "bmp_pipe", "tiff_pipe", "jpegls_pipe", "j2k_pipe",
+    "ppm_pipe", "pgm_pipe",  "pbm_pipe",     "pam_pipe", "qoi_pipe",  "jpegxl_pipe", "dpx_pipe",
+    "exr_pipe", "sgi_pipe",  "pcx_pipe"};
 
 int read_file_bytes(void* opaque, uint8_t* buffer, int size) {
   const int file = *static_cast<int*>(opaque);
@@ -80,7 +83,8 @@ std::string unreadable_reason(const std::string& path) {
   struct stat link, target;
   if (lstat(path.c_str(), &link) != 0) return std::strerror(errno);
   if (stat(path.c_str(), &target) != 0)
-    return S_ISLNK(link.st_mode) ? join_message("a symbolic link that leads nowhere: ", std::strerror(errno)) : std::strerror(errno);
+    return S_ISLNK(link.st_mode) ? join_message("a symbolic link that leads nowhere: ", std::strerror(errno))
+                                 : std::strerror(errno);
   if (S_ISDIR(target.st_mode)) return "a folder, not a file";
   if (!S_ISREG(target.st_mode)) return "not a regular file (a pipe, socket or device)";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -120,17 +124,19 @@ void MediaFile::close_all() {
 void MediaFile::probe(const std::string& path) {
   constexpr int kBuffer = 64 << 10;
   libav::LogCatcher log;
-  reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &file_, read_file_bytes, nullptr, seek_file);
+  reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &file_, read_file_bytes,
+                               nullptr, seek_file);
   format_ = avformat_alloc_context();
   if (reader_ == nullptr || format_ == nullptr) throw std::bad_alloc();
   const std::string name = std::filesystem::path(path).filename();
   const AVInputFormat* found = nullptr;
   // By content alone: a name's ending proves nothing, and "image2" would read numbered neighbours.
   int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
-  ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path) ? "the content is text, not a video or picture"
-                                                                  : "the content is no video or picture that libav knows");
-  ZT_REQUIRE(is_allowed(*found), "the content looks like '", short_name(*found), "', which is not read: ",
-             "text, a playlist, or a format that may open other files");
+  ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path)
+                                                ? "the content is text, not a video or picture"
+                                                : "the content is no video or picture that libav knows");
+  ZT_REQUIRE(is_allowed(*found), "the content looks like '", short_name(*found),
+             "', which is not read: ", "text, a playlist, or a format that may open other files");
   format_->pb = reader_;
   format_->flags |= AVFMT_FLAG_CUSTOM_IO;
   format_->io_open = refuse_open;
@@ -151,7 +157,8 @@ void MediaFile::choose_stream() {
     const AVCodecParameters& codec = *stream->codecpar;
     stream->discard = AVDISCARD_ALL;
     const char* type = av_get_media_type_string(codec.codec_type);
-    seen += (seen.empty() ? "" : ", ") + std::string(type != nullptr ? type : "data") + " " + avcodec_get_name(codec.codec_id);
+    seen += (seen.empty() ? "" : ", ") + std::string(type != nullptr ? type : "data") + " " +
+            avcodec_get_name(codec.codec_id);
     if (codec.codec_type != AVMEDIA_TYPE_VIDEO) continue;
     if ((stream->disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS)) != 0) {
       picture = true;
@@ -160,7 +167,8 @@ void MediaFile::choose_stream() {
       stream_ = stream;
     }
   }
-  ZT_REQUIRE(stream_ != nullptr, picture ? "only an attached picture (cover art), no video" : "no video stream",
+  ZT_REQUIRE(stream_ != nullptr,
+             picture ? "only an attached picture (cover art), no video" : "no video stream",
              " (streams: ", seen.empty() ? "none" : seen, ")");
   stream_->discard = AVDISCARD_DEFAULT;
 }
@@ -169,7 +177,8 @@ void MediaFile::open_decoder() {
   libav::LogCatcher log;
   const AVCodecParameters& parameters = *stream_->codecpar;
   const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
-  ZT_REQUIRE(codec != nullptr, "no decoder for ", avcodec_get_name(parameters.codec_id), " in this build of libavcodec");
+  ZT_REQUIRE(codec != nullptr, "no decoder for ", avcodec_get_name(parameters.codec_id),
+             " in this build of libavcodec");
   decoder_.reset(avcodec_alloc_context3(codec));
   if (!decoder_) throw std::bad_alloc();
   libav::require(avcodec_parameters_to_context(decoder_.get(), &parameters), "stream parameters");

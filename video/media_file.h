@@ -1,6 +1,6 @@
-// A local media file opened through libav: one video stream, packets in file order, one decoder with one thread.
-// Nothing but the file itself can be opened: data comes through our own reader, every nested open is refused, and
-// only self-contained formats are allowed. Used by video/decode.
+// A local media file opened through libav: one video stream, packets in file order, one decoder with one
+// thread. Nothing but the file itself can be opened: data comes through our own reader, every nested open is
+// refused, and only self-contained formats are allowed. Used by video/decode.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,15 @@ class MediaFile {
   MediaFile(const MediaFile&) = delete;
   MediaFile& operator=(const MediaFile&) = delete;
 
-  /// Next packet of the video stream; false at the end. `error` is set when the file ends other than by its end.
+  /// Next packet of the video stream; false at the end. `error` is set when the file ends other than by its
+  /// end.
   bool read(AVPacket& packet, std::string& error);
   AVStream& stream() const { return *stream_; }
   AVCodecContext& decoder() const { return *decoder_; }
   /// A still picture: one frame, without a place in time.
   bool is_still() const { return still_; }
-  /// The container stores decoding times alone and frames are reordered: the n-th presented frame is then shown at
-  /// the n-th decoding time.
+  /// The container stores decoding times alone and frames are reordered: the n-th presented frame is then
+  /// shown at the n-th decoding time.
   bool has_decoding_times_only() const { return decoding_times_only_; }
   /// Formats whose header gives the exact number of frames, so that fewer mean a cut file.
   bool declares_exactly() const { return declares_exactly_; }
@@ -47,8 +48,8 @@ class MediaFile {
   bool still_ = false, decoding_times_only_ = false, declares_exactly_ = false;
 };
 
-/// Why a path can't be a media file, as far as the file system tells; empty when it is a readable regular file
-/// with content.
+/// Why a path can't be a media file, as far as the file system tells; empty when it is a readable regular
+/// file with content.
 std::string unreadable_reason(const std::string& path);
 
 }  // namespace zoetrope

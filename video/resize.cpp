@@ -14,7 +14,8 @@ extern "C" {
 namespace zoetrope {
 namespace {
 
-constexpr int kScaling = SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT;
+constexpr int kScaling =
+    SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT;
 
 /// How the numbers of a picture become colours.
 struct Color {
@@ -38,8 +39,9 @@ AVPixelFormat without_range(AVPixelFormat format, bool& full) {
 }
 
 Color color_of(const AVFrame& frame) {
-  ZT_REQUIRE(frame.color_trc != AVCOL_TRC_SMPTE2084 && frame.color_trc != AVCOL_TRC_ARIB_STD_B67, "HDR transfer ",
-             av_color_transfer_name(frame.color_trc), " needs tone mapping, which is not done here; convert the clip to BT.709 first");
+  ZT_REQUIRE(frame.color_trc != AVCOL_TRC_SMPTE2084 && frame.color_trc != AVCOL_TRC_ARIB_STD_B67,
+             "HDR transfer ", av_color_transfer_name(frame.color_trc),
+             " needs tone mapping, which is not done here; convert the clip to BT.709 first");
   Color color;
   bool named_full = false;
   color.format = without_range(AVPixelFormat(frame.format), named_full);
@@ -52,9 +54,11 @@ Color color_of(const AVFrame& frame) {
     return color;
   }
   const bool gray = format->nb_components <= 2;
-  color.full_range = named_full || frame.color_range == AVCOL_RANGE_JPEG || (gray && frame.color_range == AVCOL_RANGE_UNSPECIFIED);
+  color.full_range = named_full || frame.color_range == AVCOL_RANGE_JPEG ||
+                     (gray && frame.color_range == AVCOL_RANGE_UNSPECIFIED);
   color.matrix = frame.colorspace;
-  if (color.matrix == AVCOL_SPC_UNSPECIFIED || color.matrix == AVCOL_SPC_RGB || color.matrix == AVCOL_SPC_RESERVED) {
+  if (color.matrix == AVCOL_SPC_UNSPECIFIED || color.matrix == AVCOL_SPC_RGB ||
+      color.matrix == AVCOL_SPC_RESERVED) {
     color.matrix = frame.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
     color.guessed = !gray && !named_full;
   }
@@ -73,7 +77,8 @@ int scaler_matrix(int matrix) {
     case AVCOL_SPC_BT2020_NCL: return SWS_CS_BT2020;
     case AVCOL_SPC_RGB: return SWS_CS_DEFAULT;
     default:
-      throw Error(join_message("colour matrix ", av_color_space_name(AVColorSpace(matrix)), " can't be converted; convert the clip to BT.709 first"));
+      throw Error(join_message("colour matrix ", av_color_space_name(AVColorSpace(matrix)),
+                               " can't be converted; convert the clip to BT.709 first"));
   }
 }
 
@@ -86,10 +91,12 @@ struct ScalerKey {
 };
 
 libav::Scaler make_scaler(const ScalerKey& key) {
-  libav::Scaler scaler(sws_getContext(key.width, key.height, key.color.format, int(key.scaled_width), int(key.scaled_height),
-                                      AV_PIX_FMT_RGB24, kScaling, nullptr, nullptr, nullptr));
-  ZT_REQUIRE(scaler != nullptr, "swscale can't turn ", key.width, "x", key.height, " ", av_get_pix_fmt_name(key.color.format),
-             " into ", key.scaled_width, "x", key.scaled_height, " RGB");
+  libav::Scaler scaler(sws_getContext(key.width, key.height, key.color.format, int(key.scaled_width),
+                                      int(key.scaled_height), AV_PIX_FMT_RGB24, kScaling, nullptr, nullptr,
+                                      nullptr));
+  ZT_REQUIRE(scaler != nullptr, "swscale can't turn ", key.width, "x", key.height, " ",
+             av_get_pix_fmt_name(key.color.format), " into ", key.scaled_width, "x", key.scaled_height,
+             " RGB");
   const int* matrix = sws_getCoefficients(scaler_matrix(key.color.matrix));
   sws_setColorspaceDetails(scaler.get(), matrix, key.color.full_range, matrix, 1, 0, 1 << 16, 1 << 16);
   return scaler;
@@ -109,8 +116,8 @@ AVRational aspect_of(const AVFrame& frame, std::array<int, 2> stream) {
   if (aspect.num <= 0 || aspect.den <= 0) aspect = {stream[0], stream[1]};
   if (aspect.num <= 0 || aspect.den <= 0) return {1, 1};
   // Beyond 16:1 nobody meant it: broken headers.
-  ZT_REQUIRE(aspect.num <= 16 * int64_t(aspect.den) && aspect.den <= 16 * int64_t(aspect.num), "pixel aspect ", aspect.num, ":", aspect.den,
-             " can't be right");
+  ZT_REQUIRE(aspect.num <= 16 * int64_t(aspect.den) && aspect.den <= 16 * int64_t(aspect.num),
+             "pixel aspect ", aspect.num, ":", aspect.den, " can't be right");
   return aspect;
 }
 
@@ -131,16 +138,20 @@ struct FrameConverter::State {
 
   Orientation orientation_of_frame(const AVFrame& frame, const int32_t* stream_matrix) const {
     const AVFrameSideData* own = av_frame_get_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
-    return orientation_of(own != nullptr && own->size >= 36 ? reinterpret_cast<const int32_t*>(own->data) : stream_matrix);
+    return orientation_of(own != nullptr && own->size >= 36 ? reinterpret_cast<const int32_t*>(own->data)
+                                                            : stream_matrix);
   }
   TargetSize fit(const Shape& shown) const;
   void scale(const AVFrame& frame, const ScalerKey& wanted);
 };
 
-FrameConverter::FrameConverter(const SizeRule& rule) : state_(std::make_unique<State>()) { state_->rule = rule; }
+FrameConverter::FrameConverter(const SizeRule& rule) : state_(std::make_unique<State>()) {
+  state_->rule = rule;
+}
 FrameConverter::~FrameConverter() = default;
 
-void FrameConverter::prepare(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect) {
+void FrameConverter::prepare(const AVFrame& frame, const int32_t* stream_matrix,
+                             std::array<int, 2> pixel_aspect) {
   State& s = *state_;
   if (s.prepared) return;
   s.color = color_of(frame);
@@ -178,7 +189,8 @@ void FrameConverter::State::scale(const AVFrame& frame, const ScalerKey& wanted)
   ZT_REQUIRE(rows == wanted.scaled_height, "swscale converted ", rows, " of ", wanted.scaled_height, " rows");
 }
 
-void FrameConverter::convert(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect, uint8_t* rgb) {
+void FrameConverter::convert(const AVFrame& frame, const int32_t* stream_matrix,
+                             std::array<int, 2> pixel_aspect, uint8_t* rgb) {
   prepare(frame, stream_matrix, pixel_aspect);
   State& s = *state_;
   const Orientation turn = s.orientation_of_frame(frame, stream_matrix);
@@ -209,7 +221,9 @@ const TargetSize& FrameConverter::target() const { return state_->target; }
 Orientation FrameConverter::orientation() const { return state_->orientation; }
 int64_t FrameConverter::shown_width() const { return state_->shown_width; }
 int64_t FrameConverter::shown_height() const { return state_->shown_height; }
-std::string FrameConverter::pixel_aspect() const { return join_message(state_->aspect.num, ":", state_->aspect.den); }
+std::string FrameConverter::pixel_aspect() const {
+  return join_message(state_->aspect.num, ":", state_->aspect.den);
+}
 std::string FrameConverter::matrix() const {
   const char* name = av_color_space_name(AVColorSpace(state_->color.matrix));
   return name == nullptr ? "unknown" : name;

@@ -19,7 +19,8 @@ struct Choice {
   double cost = 0;
 };
 
-/// The best pair of multiples near width x height; its product is at most `most` unless a single patch is more.
+/// The best pair of multiples near width x height; its product is at most `most` unless a single patch is
+/// more.
 Choice best_multiples(double width, double height, double most, const Patch& patch) {
   Choice best;
   for (int64_t w : multiples_around(width, patch.w))
@@ -35,7 +36,8 @@ Choice best_multiples(double width, double height, double most, const Patch& pat
   const bool wide = width > height;
   const int64_t short_side = wide ? patch.h : patch.w, step = wide ? patch.w : patch.h;
   const int64_t room = int64_t(most / double(short_side)) / step * step;
-  const int64_t long_side = std::clamp<int64_t>(int64_t(wide ? width : height) / step * step, step, std::max(step, room));
+  const int64_t long_side =
+      std::clamp<int64_t>(int64_t(wide ? width : height) / step * step, step, std::max(step, room));
   return wide ? Choice{long_side, short_side, 0} : Choice{short_side, long_side, 0};
 }
 
@@ -43,14 +45,16 @@ Choice best_multiples(double width, double height, double most, const Patch& pat
 
 TargetSize choose_target(double shown_width, double shown_height, const SizeRule& rule) {
   const Patch& patch = rule.patch;
-  ZT_REQUIRE(shown_width >= 0.5 && shown_height >= 0.5, "a picture of ", shown_width, "x", shown_height, " pixels");
+  ZT_REQUIRE(shown_width >= 0.5 && shown_height >= 0.5, "a picture of ", shown_width, "x", shown_height,
+             " pixels");
   const double grow = std::sqrt(double(rule.area) / (shown_width * shown_height));
   TargetSize target;
   if (grow >= 1 && !rule.upscale) {
     target.width = int64_t(std::llround(shown_width)) / patch.w * patch.w;
     target.height = int64_t(std::llround(shown_height)) / patch.h * patch.h;
-    ZT_REQUIRE(target.width > 0 && target.height > 0, std::llround(shown_width), "x", std::llround(shown_height),
-               " pixels, smaller than one patch of ", patch.w, "x", patch.h, "; --upscale enlarges it");
+    ZT_REQUIRE(target.width > 0 && target.height > 0, std::llround(shown_width), "x",
+               std::llround(shown_height), " pixels, smaller than one patch of ", patch.w, "x", patch.h,
+               "; --upscale enlarges it");
     target.scaled_width = std::llround(shown_width);
     target.scaled_height = std::llround(shown_height);
   } else {
@@ -59,13 +63,18 @@ TargetSize choose_target(double shown_width, double shown_height, const SizeRule
     target.height = choice.height;
     const double cover = std::max(double(target.width) / shown_width, double(target.height) / shown_height);
     ZT_REQUIRE(cover <= 1 || rule.upscale, std::llround(shown_width), "x", std::llround(shown_height),
-               " pixels can't cover ", target.width, "x", target.height, " without growing; --upscale enlarges it");
+               " pixels can't cover ", target.width, "x", target.height,
+               " without growing; --upscale enlarges it");
     target.scaled_width = std::max<int64_t>(target.width, std::llround(shown_width * cover));
     target.scaled_height = std::max<int64_t>(target.height, std::llround(shown_height * cover));
   }
-  const double scale = std::max(double(target.scaled_width) / shown_width, double(target.scaled_height) / shown_height);
-  const double kept = double(target.width) * double(target.height) / (shown_width * scale * shown_height * scale);
-  target.crop_loss = target.scaled_width == target.width && target.scaled_height == target.height ? 0 : std::max(0.0, 1 - kept);
+  const double scale =
+      std::max(double(target.scaled_width) / shown_width, double(target.scaled_height) / shown_height);
+  const double kept =
+      double(target.width) * double(target.height) / (shown_width * scale * shown_height * scale);
+  target.crop_loss = target.scaled_width == target.width && target.scaled_height == target.height
+                         ? 0
+                         : std::max(0.0, 1 - kept);
   return target;
 }
 

@@ -1,6 +1,5 @@
 #include "video/shard.h"
 
-
 #include "core/check.h"
 #include "video/content_hash.h"
 
@@ -31,8 +30,8 @@ void write_triples(ShardImage& image, const std::string& name, int64_t count, Ge
 
 /// Writes texts as one run of bytes and the offsets that cut it.
 template <class Get>
-void write_texts(ShardImage& image, const std::string& bytes_name, const std::string& offsets_name, int64_t count,
-                 Get&& get) {
+void write_texts(ShardImage& image, const std::string& bytes_name, const std::string& offsets_name,
+                 int64_t count, Get&& get) {
   std::string all;
   const Tensor offsets = Tensor::zeros({count + 1}, DType::kI64);
   for (int64_t i = 0; i < count; ++i) {
@@ -49,7 +48,8 @@ std::vector<int64_t> read_integers(const ShardFile& file, const std::string& nam
 }
 
 /// Offsets that cut `total` items: they start at 0, never fall, end at the total.
-std::vector<int64_t> read_offsets(const ShardFile& file, const std::string& name, int64_t count, int64_t total) {
+std::vector<int64_t> read_offsets(const ShardFile& file, const std::string& name, int64_t count,
+                                  int64_t total) {
   std::vector<int64_t> offsets = read_integers(file, name);
   bool good = int64_t(offsets.size()) == count + 1 && offsets.front() == 0 && offsets.back() == total;
   for (size_t i = 1; good && i < offsets.size(); ++i) good = offsets[i] >= offsets[i - 1];
@@ -85,8 +85,8 @@ void ShardWriter::append(const Clip& clip, const std::string& caption, const Tok
     image_->create_rows("tokens", 3 * patch_.t * patch_.h * patch_.w);
   }
   image_->append_rows(tokens.tokens);
-  ShardSample sample{clip.name, caption, grid, clip.num_frames, clip.height, clip.width, clip.fps, num_tokens_,
-                     tokens.num_tokens(), ""};
+  ShardSample sample{clip.name,  caption,  grid,        clip.num_frames,     clip.height,
+                     clip.width, clip.fps, num_tokens_, tokens.num_tokens(), ""};
   sample.hash = content_hash({static_cast<const char*>(tokens.tokens.raw()), size_t(tokens.tokens.bytes())});
   num_tokens_ += sample.num_tokens;
   samples_.push_back(std::move(sample));
@@ -97,7 +97,9 @@ void ShardWriter::write_index(ShardImage& image) const {
   const int64_t count = num_samples();
   const auto at = [&](int64_t i) -> const ShardSample& { return samples_[size_t(i)]; };
   write_column<int64_t>(image, "version", 1, [](int64_t) { return kVersion; });
-  write_column<int64_t>(image, "patch", 3, [&](int64_t i) { return i == 0 ? patch_.t : i == 1 ? patch_.h : patch_.w; });
+  write_column<int64_t>(image, "patch", 3, [&](int64_t i) {
+    return i == 0 ? patch_.t : i == 1 ? patch_.h : patch_.w;
+  });
   write_column<int64_t>(image, "token_offsets", count + 1,
                         [&](int64_t i) { return i == count ? num_tokens_ : at(i).first_row; });
   write_triples(image, "grid", count, [&](int64_t i) { return at(i).grid; });
@@ -116,11 +118,15 @@ void ShardWriter::write_index(ShardImage& image) const {
     frame_offsets.push_back(int64_t(frames.size()));
   }
   image.write("sample_hash", Tensor::wrap(hashes.data(), {count, kHashLetters}, DType::kU8));
-  write_column<int64_t>(image, "frame_offsets", count + 1, [&](int64_t i) { return frame_offsets[size_t(i)]; });
+  write_column<int64_t>(image, "frame_offsets", count + 1,
+                        [&](int64_t i) { return frame_offsets[size_t(i)]; });
   const int64_t num_frames = int64_t(frames.size());
-  write_column<double>(image, "source_seconds", num_frames, [&](int64_t i) { return frames[size_t(i)].source_seconds; });
-  write_column<double>(image, "output_seconds", num_frames, [&](int64_t i) { return frames[size_t(i)].output_seconds; });
-  write_column<int64_t>(image, "source_index", num_frames, [&](int64_t i) { return frames[size_t(i)].source_index; });
+  write_column<double>(image, "source_seconds", num_frames,
+                       [&](int64_t i) { return frames[size_t(i)].source_seconds; });
+  write_column<double>(image, "output_seconds", num_frames,
+                       [&](int64_t i) { return frames[size_t(i)].output_seconds; });
+  write_column<int64_t>(image, "source_index", num_frames,
+                        [&](int64_t i) { return frames[size_t(i)].source_index; });
 }
 
 std::string ShardWriter::finish() {
@@ -137,7 +143,8 @@ std::string ShardWriter::finish() {
 ShardReader::ShardReader(const std::string& path) : file_(path) {
   const auto version = read_integers(file_, "version");
   ZT_REQUIRE(version.size() == 1 && version[0] == kVersion, "'", path, "': shard version ",
-             version.empty() ? -1 : version[0], ", this program reads ", kVersion, "; ingest the clips again");
+             version.empty() ? -1 : version[0], ", this program reads ", kVersion,
+             "; ingest the clips again");
   const auto patch = read_integers(file_, "patch");
   ZT_REQUIRE(patch.size() == 3 && patch[0] > 0 && patch[1] > 0 && patch[2] > 0, "'", path,
              "': 'patch' doesn't hold three sizes; the shard is damaged");
@@ -162,12 +169,21 @@ void ShardReader::read_samples() {
     const int64_t* g = grid.row<int64_t>(i);
     const int64_t* s = size.row<int64_t>(i);
     const size_t at = size_t(i);
-    ShardSample sample{names[at], captions[at], {g[0], g[1], g[2]}, s[0], s[1], s[2], fps.data<double>()[i],
-                       rows[at], rows[at + 1] - rows[at], ""};
+    ShardSample sample{names[at],
+                       captions[at],
+                       {g[0], g[1], g[2]},
+                       s[0],
+                       s[1],
+                       s[2],
+                       fps.data<double>()[i],
+                       rows[at],
+                       rows[at + 1] - rows[at],
+                       ""};
     sample.hash.assign(reinterpret_cast<const char*>(hashes.row<uint8_t>(i)), size_t(kHashLetters));
     ZT_REQUIRE(s[0] >= 1 && s[1] >= 1 && s[2] >= 1 && grid_of(s[0], s[1], s[2], patch_) == sample.grid &&
                    sample.num_tokens == g[0] * g[1] * g[2],
-               "'", path(), "': sample '", sample.name, "' has a grid that doesn't fit its size; the shard is damaged");
+               "'", path(), "': sample '", sample.name,
+               "' has a grid that doesn't fit its size; the shard is damaged");
     num_frames += sample.num_frames;
     samples_.push_back(std::move(sample));
   }
@@ -177,18 +193,21 @@ void ShardReader::read_samples() {
 void ShardReader::read_tokens(int64_t sample, int64_t begin, int64_t end, const Tensor& rows) const {
   ZT_CHECK(sample >= 0 && sample < int64_t(samples_.size()), "sample ", sample, " of ", samples_.size());
   const ShardSample& from = samples_[size_t(sample)];
-  ZT_CHECK(begin >= 0 && begin <= end && end <= from.num_tokens, "tokens [", begin, ", ", end, ") of '", from.name,
-           "', which has ", from.num_tokens);
+  ZT_CHECK(begin >= 0 && begin <= end && end <= from.num_tokens, "tokens [", begin, ", ", end, ") of '",
+           from.name, "', which has ", from.num_tokens);
   ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() && rows.rows() == end - begin &&
                rows.row_size() == 3 * patch_.t * patch_.h * patch_.w,
-           "rows ", rows.shape_text(), " for ", end - begin, " tokens of ", 3 * patch_.t * patch_.h * patch_.w, " u8");
+           "rows ", rows.shape_text(), " for ", end - begin, " tokens of ",
+           3 * patch_.t * patch_.h * patch_.w, " u8");
   file_.read_rows("tokens", from.first_row + begin, rows);
 }
 
 std::vector<FrameSource> ShardReader::read_sources(int64_t sample) const {
-  const Tensor source = file_.read("source_seconds", DType::kF64), output = file_.read("output_seconds", DType::kF64);
+  const Tensor source = file_.read("source_seconds", DType::kF64),
+               output = file_.read("output_seconds", DType::kF64);
   const Tensor index = file_.read("source_index", DType::kI64);
-  ZT_REQUIRE(source.size() == frame_offsets_.back() && output.size() == source.size() && index.size() == source.size(),
+  ZT_REQUIRE(source.size() == frame_offsets_.back() && output.size() == source.size() &&
+                 index.size() == source.size(),
              "'", path(), "': the frame sources don't fit the samples; the shard is damaged");
   std::vector<FrameSource> out;
   for (int64_t i = frame_offsets_[size_t(sample)]; i < frame_offsets_[size_t(sample) + 1]; ++i)

@@ -30,7 +30,7 @@ struct ShardSample {
   int64_t num_frames = 0, height = 0, width = 0;
   double fps = 0;
   int64_t first_row = 0, num_tokens = 0;
-  std::string hash;                  ///< content hash of the payload
+  std::string hash;  ///< content hash of the payload
 };
 
 /// Builds a shard in memory.

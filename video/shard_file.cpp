@@ -55,7 +55,9 @@ class Handle {
     std::swap(close_, other.close_);
     return *this;
   }
-  ~Handle() { if (id_ >= 0) close_(id_); }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
   operator hid_t() const { return id_; }
 
  private:
@@ -92,7 +94,8 @@ Handle open_dataset(hid_t file, const std::string& path, const std::string& name
 }
 
 /// Extents of a data set of one or two dimensions; a missing second one is 0.
-void extents_of(hid_t dataset, const std::string& path, const std::string& name, int& dims, hsize_t (&extents)[2]) {
+void extents_of(hid_t dataset, const std::string& path, const std::string& name, int& dims,
+                hsize_t (&extents)[2]) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   dims = H5Sget_simple_extent_ndims(space);
   ZT_REQUIRE(dims == 1 || dims == 2, "'", path, "': '", name, "' has ", dims, " dimensions, expected 1 or 2");
@@ -111,7 +114,8 @@ ShardImage::ShardImage() : state_(std::make_unique<State>()) {
   prepare_library();
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   require(H5Pset_fapl_core(access, 1 << 20, false), "new shard", "set up a file in memory");
-  state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"), H5Fclose};
+  state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
+                  H5Fclose};
 }
 
 ShardImage::~ShardImage() {
@@ -120,16 +124,19 @@ ShardImage::~ShardImage() {
 }
 
 void ShardImage::write(const std::string& name, const Tensor& values) {
-  ZT_CHECK(values.dense() && (values.dims() == 1 || values.dims() == 2), "array '", name, "' is ", values.shape_text());
+  ZT_CHECK(values.dense() && (values.dims() == 1 || values.dims() == 2), "array '", name, "' is ",
+           values.shape_text());
   const std::lock_guard guard(library_lock());
   const hsize_t extents[2] = {hsize_t(values.dim(0)), values.dims() == 2 ? hsize_t(values.dim(1)) : 0};
   const Handle space(H5Screate_simple(values.dims(), extents, nullptr), H5Sclose);
   const Handle properties = creation_properties();
-  const Handle dataset(require(H5Dcreate2(state_->file, name.c_str(), disk_type(values.dtype()), space, H5P_DEFAULT,
-                                          properties, H5P_DEFAULT), "new shard", "create '" + name + "'"), H5Dclose);
+  const Handle dataset(require(H5Dcreate2(state_->file, name.c_str(), disk_type(values.dtype()), space,
+                                          H5P_DEFAULT, properties, H5P_DEFAULT),
+                               "new shard", "create '" + name + "'"),
+                       H5Dclose);
   if (values.size() > 0)
-    require(H5Dwrite(dataset, memory_type(values.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.raw()), "new shard",
-            "write '" + name + "'");
+    require(H5Dwrite(dataset, memory_type(values.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.raw()),
+            "new shard", "write '" + name + "'");
 }
 
 void ShardImage::create_rows(const std::string& name, int64_t features) {
@@ -142,11 +149,14 @@ void ShardImage::create_rows(const std::string& name, int64_t features) {
   require(H5Pset_chunk(properties, 2, chunk), "new shard", "set the chunk size");
   require(H5Pset_fletcher32(properties), "new shard", "turn checksums on");
   state_->rows = {require(H5Dcreate2(state_->file, name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT, properties,
-                                     H5P_DEFAULT), "new shard", "create '" + name + "'"), H5Dclose};
+                                     H5P_DEFAULT),
+                          "new shard", "create '" + name + "'"),
+                  H5Dclose};
 }
 
 void ShardImage::append_rows(const Tensor& rows) {
-  ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() && hsize_t(rows.row_size()) == state_->features,
+  ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() &&
+               hsize_t(rows.row_size()) == state_->features,
            "rows ", rows.shape_text(), ", expected [N, ", state_->features, "] u8");
   if (rows.rows() == 0) return;
   const std::lock_guard guard(library_lock());
@@ -154,7 +164,8 @@ void ShardImage::append_rows(const Tensor& rows) {
   const hsize_t extents[2] = {state_->num_rows + count[0], state_->features};
   require(H5Dset_extent(state_->rows, extents), "new shard", "grow the payload");
   const Handle target(H5Dget_space(state_->rows), H5Sclose);
-  require(H5Sselect_hyperslab(target, H5S_SELECT_SET, start, nullptr, count, nullptr), "new shard", "select rows");
+  require(H5Sselect_hyperslab(target, H5S_SELECT_SET, start, nullptr, count, nullptr), "new shard",
+          "select rows");
   const Handle source(H5Screate_simple(2, count, nullptr), H5Sclose);
   require(H5Dwrite(state_->rows, H5T_NATIVE_UINT8, source, target, H5P_DEFAULT, rows.raw()), "new shard",
           "write the payload");
@@ -222,11 +233,12 @@ void ShardFile::read_rows(const std::string& name, int64_t begin, const Tensor& 
   const Handle dataset = open_dataset(state_->file, state_->path, name);
   const hsize_t start[2] = {hsize_t(begin), 0}, count[2] = {hsize_t(out.rows()), hsize_t(out.row_size())};
   const Handle source(H5Dget_space(dataset), H5Sclose);
-  require(H5Sselect_hyperslab(source, H5S_SELECT_SET, start, nullptr, count, nullptr), state_->path, "select rows");
+  require(H5Sselect_hyperslab(source, H5S_SELECT_SET, start, nullptr, count, nullptr), state_->path,
+          "select rows");
   const Handle target(H5Screate_simple(2, count, nullptr), H5Sclose);
   require(H5Dread(dataset, H5T_NATIVE_UINT8, target, source, H5P_DEFAULT, out.raw()), state_->path,
-          "read rows " + std::to_string(begin) + " to " + std::to_string(begin + out.rows()) + " of '" + name +
-              "' (damaged? 'zoetrope inspect' checks all shards)");
+          "read rows " + std::to_string(begin) + " to " + std::to_string(begin + out.rows()) + " of '" +
+              name + "' (damaged? 'zoetrope inspect' checks all shards)");
 }
 
 }  // namespace zoetrope

@@ -10,8 +10,8 @@
 
 namespace zoetrope {
 
-/// An HDF5 file being made in memory. Object times are off and the file format is the library's oldest, so the
-/// bytes depend on the content alone.
+/// An HDF5 file being made in memory. Object times are off and the file format is the library's oldest, so
+/// the bytes depend on the content alone.
 class ShardImage {
  public:
   ShardImage();
@@ -33,7 +33,8 @@ class ShardImage {
   std::unique_ptr<State> state_;
 };
 
-/// An HDF5 file opened for reading. All calls of all files take turns on one lock: HDF5 is not safe otherwise.
+/// An HDF5 file opened for reading. All calls of all files take turns on one lock: HDF5 is not safe
+/// otherwise.
 class ShardFile {
  public:
   /// Throws: Error with the file's name and HDF5's own message.

@@ -1,6 +1,5 @@
 #include "video/tokens.h"
 
-
 #include "core/check.h"
 
 namespace zoetrope {
@@ -29,8 +28,8 @@ void visit_runs(const std::array<int64_t, 3>& grid, const Patch& patch, int64_t 
         for (int64_t channel = 0; channel < 3; ++channel)
           for (int64_t copy = 0; copy < patch.t; ++copy)
             for (int64_t line = 0; line < patch.h; ++line)
-              visit(token, ((channel * patch.t + copy) * patch.h + line) * patch.w, frame_of(row, copy, patch),
-                    ((y * patch.h + line) * width + x * patch.w) * 3 + channel);
+              visit(token, ((channel * patch.t + copy) * patch.h + line) * patch.w,
+                    frame_of(row, copy, patch), ((y * patch.h + line) * width + x * patch.w) * 3 + channel);
 }
 
 }  // namespace
@@ -49,15 +48,16 @@ std::array<int64_t, 3> grid_of(int64_t num_frames, int64_t height, int64_t width
   check_patch(patch);
   ZT_CHECK(num_frames >= 1 && whole_frames(num_frames, patch) == num_frames, num_frames,
            " frames, expected 1 + a multiple of the temporal patch ", patch.t);
-  ZT_CHECK(height >= 1 && width >= 1 && height % patch.h == 0 && width % patch.w == 0, "frames of ", width, "x",
-           height, ", expected multiples of the patch ", patch.w, "x", patch.h);
+  ZT_CHECK(height >= 1 && width >= 1 && height % patch.h == 0 && width % patch.w == 0, "frames of ", width,
+           "x", height, ", expected multiples of the patch ", patch.w, "x", patch.h);
   return {1 + (num_frames - 1) / patch.t, height / patch.h, width / patch.w};
 }
 
 Tokens tokenize(const Clip& clip, const Patch& patch) {
   const auto grid = grid_of(clip.num_frames, clip.height, clip.width, patch);
   ZT_CHECK(int64_t(clip.pixels.size()) == clip.num_frames * clip.height * clip.width * 3, "clip '", clip.name,
-           "' holds ", clip.pixels.size(), " bytes, expected ", clip.num_frames, "x", clip.height, "x", clip.width, "x3");
+           "' holds ", clip.pixels.size(), " bytes, expected ", clip.num_frames, "x", clip.height, "x",
+           clip.width, "x3");
   Tokens out{grid, Tensor::empty({grid[0] * grid[1] * grid[2], 3 * patch.t * patch.h * patch.w}, DType::kU8)};
   visit_runs(grid, patch, clip.width, [&](int64_t token, int64_t element, int64_t frame, int64_t pixel) {
     uint8_t* to = out.tokens.row<uint8_t>(token) + element;
@@ -73,7 +73,8 @@ Clip untokenize(const Tokens& tokens, const Patch& patch, double fps) {
   const int64_t features = 3 * patch.t * patch.h * patch.w;
   ZT_CHECK(tokens.tokens.dims() == 2 && tokens.tokens.rows() == tokens.num_tokens() &&
                tokens.tokens.row_size() == features && tokens.tokens.dtype() == DType::kU8,
-           "tokens ", tokens.tokens.shape_text(), ", expected [", tokens.num_tokens(), ", ", features, "] u8");
+           "tokens ", tokens.tokens.shape_text(), ", expected [", tokens.num_tokens(), ", ", features,
+           "] u8");
   Clip clip;
   clip.num_frames = frames_of_grid(grid[0], patch);
   clip.height = grid[1] * patch.h;
@@ -89,7 +90,8 @@ Clip untokenize(const Tokens& tokens, const Patch& patch, double fps) {
     else
       for (int64_t i = 0; i < patch.w; ++i) clip.frame(frame)[pixel + 3 * i] = from[i];
   });
-  for (size_t i = 0; i < first_sum.size(); ++i) clip.pixels[i] = uint8_t((first_sum[i] + patch.t / 2) / patch.t);
+  for (size_t i = 0; i < first_sum.size(); ++i)
+    clip.pixels[i] = uint8_t((first_sum[i] + patch.t / 2) / patch.t);
   return clip;
 }
 

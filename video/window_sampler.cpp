@@ -7,7 +7,11 @@
 namespace zoetrope {
 
 WindowSampler::WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base)
-    : window_(window), rules_(rules), fps_(ratio_of_fps(rules.fps)), time_base_(time_base), grid_(fps_, window.start, time_base) {
+    : window_(window),
+      rules_(rules),
+      fps_(ratio_of_fps(rules.fps)),
+      time_base_(time_base),
+      grid_(fps_, window.start, time_base) {
   length_limit_ = FrameGrid(fps_, 0, time_base).first_at_or_after_seconds(rules.max_seconds);
 }
 
@@ -30,8 +34,8 @@ int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
 
 void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb) {
   for (int64_t left = count_shown(frame); left > 0; --left) {
-    ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ", rules_.max_clip_bytes,
-               " bytes of pixels; lower --max-seconds, --fps or --area");
+    ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ",
+               rules_.max_clip_bytes, " bytes of pixels; lower --max-seconds, --fps or --area");
     run_.pixels.insert(run_.pixels.end(), rgb.begin(), rgb.end());
     const double seconds = double(frame.tick) * double(time_base_.num) / double(time_base_.den);
     run_.sources.push_back({seconds, grid_.seconds_of(int64_t(run_.sources.size())), frame.index});
@@ -53,8 +57,8 @@ void WindowSampler::end_run(int64_t first_bad_order) {
 bool WindowSampler::is_full() const { return int64_t(run_.sources.size()) >= limit_; }
 
 bool WindowSampler::was_limited_by_length(int64_t last_tick_end) const {
-  return int64_t(best_.sources.size()) == length_limit_ && grid_.first_at_or_after(last_tick_end - base_) > length_limit_ &&
-         limit_ == length_limit_;
+  return int64_t(best_.sources.size()) == length_limit_ &&
+         grid_.first_at_or_after(last_tick_end - base_) > length_limit_ && limit_ == length_limit_;
 }
 
 Clip WindowSampler::take() {

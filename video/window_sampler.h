@@ -1,4 +1,5 @@
-// Collects the output frames of one window of a file, run by run, and keeps the longest run. Used by video/decode.
+// Collects the output frames of one window of a file, run by run, and keeps the longest run. Used by
+// video/decode.
 #pragma once
 
 #include <vector>

@@ -16,12 +16,14 @@ Clip make_pattern_clip(int64_t num_frames, int64_t height, int64_t width, double
   Clip clip{"", num_frames, height, width, fps, {}, {}};
   clip.pixels.resize(size_t(num_frames * height * width * 3));
   const RandomKey key{seed, Purpose::kInitialisation, 0, 0};
-  const float speed = 0.1f + 0.4f * uniform(key, 0), angle = 6.28f * uniform(key, 1), wave = 0.2f + 0.5f * uniform(key, 2);
+  const float speed = 0.1f + 0.4f * uniform(key, 0), angle = 6.28f * uniform(key, 1),
+              wave = 0.2f + 0.5f * uniform(key, 2);
   for (int64_t t = 0; t < num_frames; ++t) {
     for (int64_t y = 0; y < height; ++y)
       for (int64_t x = 0; x < width; ++x)
         for (int64_t channel = 0; channel < 3; ++channel) {
-          const float phase = wave * (float(x) * std::cos(angle) + float(y) * std::sin(angle)) - speed * float(t) + 2.1f * float(channel);
+          const float phase = wave * (float(x) * std::cos(angle) + float(y) * std::sin(angle)) -
+                              speed * float(t) + 2.1f * float(channel);
           const int64_t at = ((t * height + y) * width + x) * 3 + channel;
           const float noise = 8 * uniform({seed, Purpose::kNoise, 0, at}, 0);
           clip.pixels[size_t(at)] = uint8_t(std::clamp(120 + 100 * std::sin(phase) + noise, 0.0f, 255.0f));

@@ -16,7 +16,7 @@ struct SmallDatasetOptions {
   Patch patch;
   double fps = 8;
   /// Frames, height, width of each clip.
-  std::vector<std::array<int64_t, 3>> sizes = {{1, 16, 24}, {5, 24, 16}, {9, 16, 16}, {1, 32, 32},
+  std::vector<std::array<int64_t, 3>> sizes = {{1, 16, 24},  {5, 24, 16},  {9, 16, 16},  {1, 32, 32},
                                                {21, 16, 24}, {13, 24, 24}, {41, 24, 32}, {5, 8, 8}};
   uint64_t seed = 1;
   int64_t samples_per_shard = 3;

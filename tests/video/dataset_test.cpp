@@ -1,9 +1,9 @@
 // Data sets on disk: what was written is read back by ranges and by several threads, and every kind of damage
 // is an error that names the file.
+#include <gtest/gtest.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <gtest/gtest.h>
 #include <thread>
 
 #include "core/files.h"
@@ -57,7 +57,8 @@ TEST(Dataset, ReadsAnyTokenRangeFromAnyThread) {
       dataset.read_tokens(sample, begin, end, rows);
       const Tokens all = tokenize(small.clips()[size_t(sample)], dataset.patch());
       const uint8_t* expected = all.tokens.data<uint8_t>() + begin * dataset.features();
-      ASSERT_TRUE(std::equal(expected, expected + rows.size(), rows.data<uint8_t>())) << sample << " " << begin << " " << end;
+      ASSERT_TRUE(std::equal(expected, expected + rows.size(), rows.data<uint8_t>()))
+          << sample << " " << begin << " " << end;
     }
   };
   std::vector<std::thread> threads;
@@ -67,7 +68,8 @@ TEST(Dataset, ReadsAnyTokenRangeFromAnyThread) {
 
 std::map<std::string, std::string> bytes_of(const std::string& folder) {
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files[entry.path().filename()] = read_file(entry.path());
+  for (const auto& entry : fs::directory_iterator(folder))
+    files[entry.path().filename()] = read_file(entry.path());
   return files;
 }
 
@@ -87,9 +89,7 @@ std::string message_after(const std::function<void(const std::string&)>& damage)
   try {
     const Dataset dataset(small.folder());
     for (size_t i = 0; i < dataset.samples().size(); ++i) dataset.read_clip(int64_t(i));
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "";
 }
 
@@ -107,13 +107,19 @@ TEST(Dataset, NamesWhatIsDamaged) {
   EXPECT_NE(message_after(remove("shard-00001.h5")).find("shard-00001.h5"), std::string::npos);
   EXPECT_NE(message_after(remove("manifest.jsonl")).find("manifest.jsonl"), std::string::npos);
   EXPECT_NE(message_after(remove("dataset.json")).find("dataset.json"), std::string::npos);
-  EXPECT_NE(message_after([](const std::string& f) { fs::resize_file(f + "/shard-00002.h5", 5000); }).find("shard-00002.h5"),
-            std::string::npos);
-  EXPECT_NE(message_after([](const std::string& f) { change_byte(f + "/manifest.jsonl", 40); }).find("manifest.jsonl"),
+  EXPECT_NE(message_after([](const std::string& f) {
+              fs::resize_file(f + "/shard-00002.h5", 5000);
+            }).find("shard-00002.h5"),
             std::string::npos);
   EXPECT_NE(message_after([](const std::string& f) {
-              fs::copy_file(f + "/shard-00000.h5", f + "/shard-00001.h5", fs::copy_options::overwrite_existing);
-            }).find("shard-00001.h5"), std::string::npos);
+              change_byte(f + "/manifest.jsonl", 40);
+            }).find("manifest.jsonl"),
+            std::string::npos);
+  EXPECT_NE(message_after([](const std::string& f) {
+              fs::copy_file(f + "/shard-00000.h5", f + "/shard-00001.h5",
+                            fs::copy_options::overwrite_existing);
+            }).find("shard-00001.h5"),
+            std::string::npos);
 }
 
 TEST(Dataset, NoticesAFlippedBitInThePayload) {

@@ -42,7 +42,8 @@ TEST(PixelCodec, PutsElementsWhereTheHeaderSays) {
               for (int64_t pw = 0; pw < 4; ++pw) {
                 const int64_t frame = t == 0 ? 0 : 1 + (t - 1) * 2 + pt;
                 const uint8_t pixel = clip.frame(frame)[((y * 3 + ph) * 8 + x * 4 + pw) * 3 + c];
-                ASSERT_EQ(tokens.tokens.row<uint8_t>((t * 2 + y) * 2 + x)[((c * 2 + pt) * 3 + ph) * 4 + pw], pixel);
+                ASSERT_EQ(tokens.tokens.row<uint8_t>((t * 2 + y) * 2 + x)[((c * 2 + pt) * 3 + ph) * 4 + pw],
+                          pixel);
               }
 }
 
@@ -57,7 +58,8 @@ TEST(PixelCodec, AveragesCopiesOfTheFirstFrameThatDiffer) {
 TEST(PixelCodec, CountsWholeFrames) {
   const Patch patch{4, 8, 8};
   const int64_t expected[] = {0, 1, 1, 1, 1, 5, 5, 5, 5, 9};
-  for (int64_t frames = 0; frames < 10; ++frames) EXPECT_EQ(whole_frames(frames, patch), expected[frames]) << frames;
+  for (int64_t frames = 0; frames < 10; ++frames)
+    EXPECT_EQ(whole_frames(frames, patch), expected[frames]) << frames;
   EXPECT_EQ(frames_of_grid(0, patch), 0);
   EXPECT_EQ(frames_of_grid(3, patch), 9);
 }

@@ -1,0 +1,151 @@
+// zoetrope ingest: folder of clips and captions -> data set.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/log.h"
+#include "tools/commands.h"
+#include "tools/dataset_report.h"
+#include "video/ingest.h"
+
+namespace zoetrope {
+namespace {
+
+struct IngestFlags {
+  std::string source, dataset, missing_caption = "error";
+  double fps = 8, max_seconds = 10;
+  int64_t area = 96 * 64, workers = std::max(1u, std::thread::hardware_concurrency());
+  int64_t shard_megabytes = 64, shard_samples = 1024;
+  std::vector<int64_t> patch{4, 8, 8};
+  bool upscale = false, update = false, json = false;
+
+  void visit(auto&& field) {
+    field("fps", fps, "frames per second of all clips; each frame is the one shown at its time");
+    field("area", area, "pixels of a frame, at each clip's own aspect");
+    field("max-seconds", max_seconds, "longer clips are cut to this length");
+    field("upscale", upscale, "enlarge clips smaller than the area instead of keeping their size");
+    field("patch", patch, "frames, rows, columns of a token");
+    field("missing-caption", missing_caption,
+          "a clip without a caption: 'error' refuses it (exit code 1), 'skip' leaves it out, 'empty' and "
+          "'filename' keep it",
+          std::vector<std::string>{"error", "skip", "empty", "filename"});
+    field("shard-megabytes", shard_megabytes, "a shard ends with the clip that reaches this payload");
+    field("shard-samples", shard_samples, "or this number of clips");
+    field("workers", workers, "files decoded at a time; changes no byte of the data set");
+  }
+};
+
+/// Lines on stderr: one that is rewritten on a terminal, one every ten seconds elsewhere.
+class ProgressLine {
+ public:
+  void show(const IngestProgress& state) {
+    const auto now = std::chrono::steady_clock::now();
+    if (first_ < 0) first_ = state.done;
+    const bool last = state.done == state.total;
+    if (!last && now - shown_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10)))
+      return;
+    if (!terminal_ && (last || now - begin_ < std::chrono::seconds(10))) return;
+    shown_ = now;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = double(state.done - first_) / std::max(seconds, 1e-3);
+    char text[200];
+    const int64_t eta = rate > 0 ? int64_t(double(state.total - state.done) / rate) : 0;
+    std::snprintf(text, sizeof text,
+                  "%lld of %lld clips, %lld refused, %.1f clips/s, %.0f frames/s, %lld:%02lld left",
+                  static_cast<long long>(state.done), static_cast<long long>(state.total),
+                  static_cast<long long>(state.refused), rate, double(state.frames) / std::max(seconds, 1e-3),
+                  static_cast<long long>(eta / 60), static_cast<long long>(eta % 60));
+    std::fprintf(stderr, terminal_ ? "\r%s\x1b[K%s" : "%s%s", text, last || !terminal_ ? "\n" : "");
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point shown_{};
+  int64_t first_ = -1;
+};
+
+IngestRequest request_of(const IngestFlags& flags) {
+  if (flags.patch.size() != 3) throw UsageError("--patch needs three numbers T,H,W, like 4,8,8");
+  if (flags.shard_megabytes < 1 || flags.shard_megabytes > 4096 || flags.shard_samples < 1)
+    throw UsageError("--shard-megabytes: expected 1 to 4096; --shard-samples: at least 1");
+  IngestRequest request;
+  request.source = flags.source;
+  request.dataset = flags.dataset;
+  request.decode.size = {{flags.patch[0], flags.patch[1], flags.patch[2]}, flags.area, flags.upscale};
+  request.decode.fps = flags.fps;
+  request.decode.max_seconds = flags.max_seconds;
+  request.missing_caption = missing_caption_of(flags.missing_caption);
+  request.workers = flags.workers;
+  request.update = flags.update;
+  request.shard_bytes = flags.shard_megabytes << 20;
+  request.shard_samples = flags.shard_samples;
+  return request;
+}
+
+void warn(const IngestResult& result) {
+  constexpr int64_t kShown = 50;
+  for (const std::string& warning : result.warnings) log_warning(warning);
+  int64_t shown = 0;
+  for (const ManifestEntry& entry : result.entries)
+    if ((entry.refused() || entry.found_damage) && ++shown <= kShown)
+      log_warning(join_message(
+          entry.name, entry.refused() ? entry.skipped ? " skipped: " : " refused: " : ": ", entry.reason));
+  if (shown > kShown) log_warning(join_message(shown - kShown, " more are listed in manifest.jsonl"));
+}
+
+int run(const IngestFlags& flags) {
+  const IngestRequest request = request_of(flags);
+  ProgressLine line;
+  const IngestResult result = ingest(request, [&](const IngestProgress& state) { line.show(state); });
+  warn(result);
+  const IngestCounts counts = count_verdicts(result.entries);
+  if (flags.json) {
+    std::printf("%s\n", counts_json(counts, result.entries).c_str());
+  } else {
+    if (result.was_complete)
+      std::printf("%s is complete already, and its sources are the same\n", flags.dataset.c_str());
+    else if (result.resumed > 0)
+      std::printf("went on after %lld clips of an earlier run\n", static_cast<long long>(result.resumed));
+    std::fputs(counts_text(counts, result.entries).c_str(), stdout);
+    if (result.ignored_files > 0)
+      std::printf("%lld files that are no videos, pictures or captions were not read\n",
+                  static_cast<long long>(result.ignored_files));
+  }
+  if (counts.kept + counts.trimmed == 0)
+    throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
+                             "/manifest.jsonl' says why"));
+  return counts.refused > counts.skipped || counts.damaged > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Command ingest_command() {
+  auto flags = std::make_shared<IngestFlags>();
+  Command command;
+  command.name = "ingest";
+  command.help = "Turn a folder of clips and captions into a data set";
+  command.footer =
+      "Captions: clip.txt beside clip.mp4, or rows of metadata.jsonl / metadata.csv (columns like file_name, "
+      "caption, start, end).\n"
+      "Killed at any moment, the same command goes on where it was, and the bytes are the same.\n"
+      "Exit codes: 0 done; 1 done, but a file was refused or damaged; 2 wrong use; 3 failed, or nothing "
+      "usable.";
+  command.options.add_positional("source", flags->source, "folder with videos, pictures and captions");
+  command.options.add_positional("dataset", flags->dataset, "folder to make");
+  command.options.add_table("ingest", *flags);
+  command.options.add_flag("update", flags->update,
+                           "accept that sources changed since, and redo from the first change on");
+  command.options.add_flag("json", flags->json, "print the summary as JSON");
+  command.ignored_tables = {"data",         "model",      "flow",     "plan",  "parallel",
+                            "optimisation", "checkpoint", "numerics", "bench", "sample"};
+  command.run = [flags] { return run(*flags); };
+  return command;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,339 @@
+#include "video/ingest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "core/check.h"
+#include "core/thread_pool.h"
+#include "video/dataset_writer.h"
+#include "video/journal.h"
+#include "video/libav.h"
+#include "video/source_changes.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A decided clip on its way to the writer.
+struct ReadyClip {
+  ManifestEntry entry;
+  Clip clip;  ///< without pixels
+  std::string caption;
+  Tokens tokens;
+};
+
+/// A source with clips still to be decided.
+struct Task {
+  const PlannedSource* source = nullptr;
+  size_t first_clip = 0;  ///< of its clips, the first undecided one
+  size_t first_item = 0;  ///< number of that clip in the inventory
+};
+
+const char* name_of(MissingCaption missing) {
+  constexpr const char* kNames[] = {"error", "skip", "empty", "filename"};
+  return kNames[int(missing)];
+}
+
+std::string version_text(unsigned version) {
+  return join_message(AV_VERSION_MAJOR(version), ".", AV_VERSION_MINOR(version), ".",
+                      AV_VERSION_MICRO(version));
+}
+
+DatasetRules rules_of(const IngestRequest& request) {
+  DatasetRules rules{request.decode.size.patch, request.decode.fps, "", request.shard_bytes,
+                     request.shard_samples};
+  rules.options = nlohmann::ordered_json{{"area", request.decode.size.area},
+                                         {"max_seconds", request.decode.max_seconds},
+                                         {"upscale", request.decode.size.upscale},
+                                         {"missing_caption", name_of(request.missing_caption)},
+                                         {"libavcodec", version_text(avcodec_version())},
+                                         {"libswscale", version_text(swscale_version())}}
+                      .dump();
+  return rules;
+}
+
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  const auto mismatch = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  return mismatch.first == outer.end();
+}
+
+void check_request(const IngestRequest& request) {
+  const auto require = [](bool good, auto&&... parts) {
+    if (!good) throw UsageError(join_message(parts...));
+  };
+  const Patch& patch = request.decode.size.patch;
+  require(fs::is_directory(request.source), "SOURCE '", request.source, "' is not a folder");
+  require(!request.dataset.empty(), "DATASET is empty; name a folder");
+  const fs::path source = fs::weakly_canonical(fs::absolute(request.source)),
+                 dataset = fs::weakly_canonical(fs::absolute(request.dataset));
+  require(!lies_in(dataset, source) && !lies_in(source, dataset), "DATASET '", request.dataset,
+          "' and SOURCE '", request.source, "' must not lie in each other");
+  require(request.decode.fps >= 0.001 && request.decode.fps <= 1000, "--fps ", request.decode.fps,
+          ": expected 0.001 to 1000");
+  require(request.decode.max_seconds > 0, "--max-seconds ", request.decode.max_seconds,
+          ": expected more than 0");
+  require(patch.t >= 1 && patch.h >= 1 && patch.w >= 1 && patch.t <= 64 && patch.h <= 256 && patch.w <= 256,
+          "--patch ", patch.t, ",", patch.h, ",", patch.w,
+          ": expected T,H,W of at least 1 and at most 64,256,256");
+  require(request.decode.size.area >= patch.h * patch.w && request.decode.size.area <= 1 << 26, "--area ",
+          request.decode.size.area, ": expected ", patch.h * patch.w, " (one patch) to ", 1 << 26, " pixels");
+  require(request.workers >= 1 && request.workers <= 1024, "--workers ", request.workers,
+          ": expected 1 to 1024");
+}
+
+/// Verdict, cuts and tokens of one decoded clip.
+void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
+  out.entry.facts = decoded.facts;
+  out.entry.has_facts = !decoded.facts.container.empty();
+  out.entry.found_damage = decoded.found_damage;
+  if (!decoded.refused.empty()) {
+    out.entry.verdict = "refused";
+    out.entry.reason = decoded.refused;
+    return;
+  }
+  Clip& clip = decoded.clip;
+  const Patch& patch = rules.size.patch;
+  const int64_t whole = whole_frames(clip.num_frames, patch);
+  std::vector<std::string> cuts = std::move(decoded.cuts);
+  if (whole < clip.num_frames)
+    cuts.push_back(join_message(clip.num_frames, " frames at ", clip.fps, " fps cut to ", whole, " = 1 + ",
+                                patch.t, " x ", (whole - 1) / patch.t));
+  if (decoded.facts.crop_loss > 0)
+    cuts.push_back(join_message("cropped to whole patches: ", clip.width, "x", clip.height, ", ",
+                                std::round(decoded.facts.crop_loss * 1000) / 10, " % of the picture lost"));
+  clip.num_frames = whole;
+  clip.sources.resize(size_t(whole));
+  clip.pixels.resize(size_t(whole * clip.height * clip.width * 3));
+  std::set<int64_t> used;
+  for (const FrameSource& source : clip.sources) used.insert(source.source_index);
+  out.entry.facts.used = int64_t(used.size());
+  out.entry.verdict = cuts.empty() ? "kept" : "trimmed";
+  for (const std::string& cut : cuts) out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + cut;
+  clip.name = out.entry.name;
+  out.tokens = tokenize(clip, patch);
+  clip.pixels.clear();
+  clip.pixels.shrink_to_fit();
+  out.clip = std::move(clip);
+}
+
+/// Runs tasks in parallel and hands results over in order, never more than a few tasks ahead.
+class OrderedRun {
+ public:
+  OrderedRun(int64_t workers, std::function<void(std::vector<ReadyClip>&)> sink)
+      : pool_(int(workers)), window_(2 * workers), sink_(std::move(sink)) {}
+
+  void run(int64_t count, const std::function<std::vector<ReadyClip>(int64_t)>& task) {
+    waiting_.resize(size_t(count));
+    pool_.parallel_for(count, [&](int64_t index) {
+      if (!wait_for_turn(index)) return;
+      try {
+        deliver(index, task(index));
+      } catch (...) {
+        const std::lock_guard guard(lock_);
+        failed_ = true;
+        moved_.notify_all();
+        throw;
+      }
+    });
+  }
+
+ private:
+  bool wait_for_turn(int64_t index) {
+    std::unique_lock guard(lock_);
+    moved_.wait(guard, [&] { return failed_ || index < next_ + window_; });
+    return !failed_;
+  }
+
+  void deliver(int64_t index, std::vector<ReadyClip> clips) {
+    const std::lock_guard guard(lock_);
+    waiting_[size_t(index)] = std::move(clips);
+    while (!failed_ && next_ < int64_t(waiting_.size()) && waiting_[size_t(next_)]) {
+      sink_(*waiting_[size_t(next_)]);
+      waiting_[size_t(next_++)].reset();
+    }
+    moved_.notify_all();
+  }
+
+  ThreadPool pool_;
+  int64_t window_, next_ = 0;
+  std::function<void(std::vector<ReadyClip>&)> sink_;
+  std::vector<std::optional<std::vector<ReadyClip>>> waiting_;
+  std::mutex lock_;
+  std::condition_variable moved_;
+  bool failed_ = false;
+};
+
+/// One ingest from plan to sealed data set.
+class Ingest {
+ public:
+  explicit Ingest(const IngestRequest& request)
+      : request_(request),
+        rules_(rules_of(request)),
+        plan_(plan_ingest(request.source, request.missing_caption)) {
+    inventory_ = take_inventory(request.source, plan_);
+    for (const PlannedSource& source : plan_.sources)
+      for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(request_.source + "/" + source.path);
+    ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
+  }
+
+  IngestResult run(const std::function<void(const IngestProgress&)>& progress) {
+    IngestResult result;
+    result.warnings = plan_.warnings;
+    result.ignored_files = plan_.ignored_files;
+    open();
+    if (writer_) {
+      result.resumed = int64_t(writer_->decided().size());
+      decode_rest(progress);
+      writer_->seal();
+      writer_.reset();
+    } else {
+      result.was_complete = true;
+      fs::remove(journal_path(request_.dataset));
+    }
+    fs::remove(inventory_path(request_.dataset));
+    result.entries = read_manifest(request_.dataset + "/manifest.jsonl");
+    return result;
+  }
+
+ private:
+  void open();
+  void require_rules(const std::string& then) const;
+  void require_update(const SourceChanges& changes) const;
+  void decode_rest(const std::function<void(const IngestProgress&)>& progress);
+  std::vector<Task> tasks_from(size_t decided) const;
+  std::vector<ReadyClip> process(const Task& task) const;
+
+  const IngestRequest& request_;
+  DatasetRules rules_;
+  IngestPlan plan_;
+  std::vector<InventoryItem> inventory_;
+  std::vector<std::string> paths_;
+  std::optional<DatasetWriter> writer_;
+};
+
+void Ingest::require_rules(const std::string& then) const {
+  ZT_REQUIRE(then == rules_text(rules_), "'", request_.dataset, "' was made with other options:\n  then ",
+             then, "\n  now  ", rules_text(rules_), "\nuse the same options or another folder");
+}
+
+void Ingest::require_update(const SourceChanges& changes) const {
+  ZT_REQUIRE(request_.update, "the sources below '", request_.source, "' are not those that '",
+             request_.dataset, "' was made from:", changes.text(),
+             "\n--update accepts that and redoes the data set from the first change on");
+}
+
+/// Leaves writer_ empty when the data set is complete already.
+void Ingest::open() {
+  const std::string& folder = request_.dataset;
+  if (fs::exists(folder) && is_sealed(folder)) {
+    require_rules(rules_of_folder(folder));
+    const SourceChanges changes = compare_with_manifest(read_manifest(folder + "/manifest.jsonl"), inventory_,
+                                                        paths_, request_.workers);
+    if (!changes.any()) return;
+    require_update(changes);
+    write_inventory(folder, inventory_);
+    unseal(folder, rules_, changes.same_prefix);
+    writer_.emplace(folder, rules_);
+    return;
+  }
+  bool changed = false;
+  int64_t same = 0;
+  if (fs::exists(journal_path(folder))) {
+    require_rules(rules_of_folder(folder));
+    const std::vector<ManifestEntry> decided = read_journal(folder).entries;
+    ZT_REQUIRE(decided.empty() || fs::exists(inventory_path(folder)), "'", inventory_path(folder),
+               "' is missing; remove '", folder, "' and ingest again");
+    if (fs::exists(inventory_path(folder))) {
+      const SourceChanges changes =
+          compare_with_inventory(read_inventory(folder), inventory_, decided, paths_);
+      changed = changes.any();
+      if (changed) require_update(changes);
+      same = changes.same_prefix;
+    }
+  }
+  writer_.emplace(folder, rules_);
+  // Forget first: a kill in between must not leave the new inventory beside old entries.
+  if (changed) writer_->forget_after(same);
+  write_inventory(folder, inventory_);
+}
+
+std::vector<Task> Ingest::tasks_from(size_t decided) const {
+  std::vector<Task> tasks;
+  size_t item = 0;
+  for (const PlannedSource& source : plan_.sources) {
+    const size_t end = item + source.clips.size();
+    if (end > decided) {
+      const size_t first = decided > item ? decided - item : 0;
+      tasks.push_back({&source, first, item + first});
+    }
+    item = end;
+  }
+  return tasks;
+}
+
+std::vector<ReadyClip> Ingest::process(const Task& task) const {
+  const std::string path = request_.source + "/" + task.source->path, hash = hash_or_nothing(path);
+  std::vector<ReadyClip> out;
+  std::vector<Window> windows;
+  std::vector<size_t> decoded_at;
+  for (size_t i = task.first_clip; i < task.source->clips.size(); ++i) {
+    const PlannedClip& planned = task.source->clips[i];
+    const InventoryItem& item = inventory_[task.first_item + i - task.first_clip];
+    ReadyClip ready;
+    ready.caption = planned.caption;
+    ready.entry.name = planned.name;
+    ready.entry.source_bytes = item.bytes;
+    ready.entry.source_hash = hash;
+    ready.entry.caption_hash = item.caption_hash;
+    ready.entry.verdict = "refused";
+    ready.entry.reason = planned.refused;
+    ready.entry.skipped = planned.skipped;
+    if (planned.refused.empty()) {
+      windows.push_back(planned.window);
+      decoded_at.push_back(out.size());
+    }
+    out.push_back(std::move(ready));
+  }
+  if (windows.empty()) return out;
+  std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
+  for (size_t i = 0; i < decoded.size(); ++i) {
+    decide(decoded[i], request_.decode, out[decoded_at[i]]);
+    decoded[i] = {};
+  }
+  return out;
+}
+
+void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress) {
+  const size_t decided = writer_->decided().size();
+  const std::vector<Task> tasks = tasks_from(decided);
+  IngestProgress state{int64_t(decided), int64_t(inventory_.size()), 0, 0};
+  progress(state);
+  OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips) {
+    for (ReadyClip& ready : clips) {
+      ++state.done;
+      state.frames += ready.clip.num_frames;
+      state.refused += ready.entry.refused();
+      if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
+      else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
+    }
+    progress(state);
+  });
+  ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });
+}
+
+}  // namespace
+
+IngestResult ingest(const IngestRequest& request,
+                    const std::function<void(const IngestProgress&)>& progress) {
+  check_request(request);
+  return Ingest(request).run(progress);
+}
+
+}  // namespace zoetrope
