@@ -5,6 +5,8 @@
 
 #include "core/files.h"
 #include "schedule/planner.h"
+#include "tools/assemble.h"
+#include "tools/bench_ops.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
 
@@ -53,9 +55,24 @@ void check(BenchOptions& options, bool planners_given) {
   options.config.model.validate();
 }
 
+int bench_ops(const BenchOptions& options, Comm& comm) {
+  if (comm.size() > 1) throw UsageError("bench ops measures one rank; leave --ranks out");
+  const ModelConfig& model = options.config.model;
+  OpsBench ops;
+  ops.threads = threads_per_rank(options.config.parallel, 1);
+  if (options.tokens > 0) ops.tokens = options.tokens;
+  ops.sample_tokens = std::min(ops.sample_tokens, ops.tokens);
+  ops.width = model.width, ops.heads = model.num_heads, ops.ffn = model.ffn, ops.layers = model.num_layers;
+  ops.text_rows = model.text_rows;
+  ops.precision = options.config.numerics.precision;
+  ops.json = options.json;
+  return run_bench_ops(ops);
+}
+
 int run(const BenchOptions& options, Comm& comm) {
   if (options.what == "cp") return bench_cp(options, comm);
   if (options.what == "ring") return bench_ring(options, comm);
+  if (options.what == "ops") return bench_ops(options, comm);
   return bench_step(options, comm);
 }
 
@@ -103,6 +120,9 @@ Command bench_command() {
   command.run = [options, plan, given] {
     const bool planners = std::find(given->begin(), given->end(), "planner") != given->end();
     check(*options, planners);
+    // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
+    const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
+    if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 1;
     return run_on_ranks(options->config.parallel.ranks,
                         [options](Comm& comm) { return run(*options, comm); });
   };
