@@ -11,7 +11,7 @@ namespace zoetrope {
 /// What a random number is for; part of its key. Layer dropout adds the block to `kLayerDropout`.
 enum class Purpose : uint32_t {
   kNoise = 1, kTimestep = 2, kCaptionDropout = 3, kHeldOut = 4, kSampling = 5, kInitialisation = 6,
-  kOrder = 7, kLayerDropout = 1024
+  kOrder = 7, kText = 8, kLayerDropout = 1024
 };
 
 /// Four random words for a counter and a key. Source: Salmon et al., SC'11, Philox-4x32-10.
