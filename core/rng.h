@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace zoetrope {
@@ -39,41 +40,19 @@ struct RandomKey {
   }
 };
 
-/// Uniform in (0, 1), never 0 or 1, from one random word.
-inline float to_uniform(uint32_t word) { return (float(word >> 8) + 0.5f) * 0x1p-24f; }
+/// Uniform in (0, 1), never 0 or 1, from one random word: 23 bits and a half, exact in a float.
+inline float to_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
 
 /// Uniform number for one (key, channel).
 inline float uniform(const RandomKey& key, int64_t channel = 0) {
   return to_uniform(key.words(channel / 4)[size_t(channel % 4)]);
 }
 
-/// Standard normal numbers for channels [0, count) of one token (Box-Muller on pairs of words).
-inline void fill_normal(const RandomKey& key, float* out, int64_t count) {
-  for (int64_t channel = 0; channel < count; channel += 4) {
-    const auto w = key.words(channel / 4);
-    float z[4];
-    for (int pair = 0; pair < 2; ++pair) {
-      const float radius = std::sqrt(-2.0f * std::log(to_uniform(w[size_t(2 * pair)])));
-      const float angle = 6.28318530717958648f * to_uniform(w[size_t(2 * pair + 1)]);
-      z[2 * pair] = radius * std::cos(angle);
-      z[2 * pair + 1] = radius * std::sin(angle);
-    }
-    for (int64_t i = channel; i < count && i < channel + 4; ++i) out[i] = z[i - channel];
-  }
-}
+/// Standard normal numbers for channels [0, count) of one token (Box-Muller on pairs of words). Always computed
+/// in aligned runs of 64 channels by the same vectorised code, so that a number never depends on `count`.
+void fill_normal(const RandomKey& key, float* out, int64_t count);
 
 /// Standard normal number for one (key, channel); equals the element `channel` of `fill_normal`.
-inline float normal(const RandomKey& key, int64_t channel = 0) {
-  float z[4];
-  const int64_t group = channel / 4;
-  const auto w = key.words(group);
-  for (int pair = 0; pair < 2; ++pair) {
-    const float radius = std::sqrt(-2.0f * std::log(to_uniform(w[size_t(2 * pair)])));
-    const float angle = 6.28318530717958648f * to_uniform(w[size_t(2 * pair + 1)]);
-    z[2 * pair] = radius * std::cos(angle);
-    z[2 * pair + 1] = radius * std::sin(angle);
-  }
-  return z[channel % 4];
-}
+float normal(const RandomKey& key, int64_t channel = 0);
 
 }  // namespace zoetrope

@@ -16,6 +16,7 @@ class Placer {
   Placer(Arena* arena, Precision precision) : arena_(arena), precision_(precision) {}
   Tensor narrow(int64_t rows, int64_t columns) { return take(rows, columns, precision_.compute); }
   Tensor wide(int64_t rows, int64_t columns) { return take(rows, columns, precision_.wide); }
+  /// Next matrix in the compute type, in the wide type, a wide vector, any type, 32-bit numbers.
   Tensor wide_vector(int64_t size);
   Tensor take(int64_t rows, int64_t columns, DType dtype);
   Tensor ids(int64_t size);
@@ -40,6 +41,7 @@ struct FlowBuffers {
   Tensor weight, row_loss;  ///< [T] wide
   Tensor text;       ///< [S L, text_width] narrow
   Tensor dprediction;  ///< [T, P] narrow
+  /// Takes them in this order.
   void place(Placer& placer, const ModelConfig& config, BatchSizes sizes);
 };
 
@@ -53,6 +55,7 @@ struct DitBuffers {
   Tensor head_stats, head_modulation, head_normed;  ///< [T, 2] wide; [S, 2 D] wide; [T, D] narrow
   Tensor x;                      ///< [T, D] wide: input of the first block
   Tensor dx, dmodulation, dtext;  ///< [T, D], [S, 7 D], [S L, D] wide; only when backward follows
+  /// Takes them in this order.
   void place(Placer& placer, const ModelConfig& config, BatchSizes sizes, bool keep);
 };
 
@@ -65,6 +68,7 @@ struct BlockKept {
   Tensor stats3, normed3, cross_q_raw, cross_q, cross_rstd_q, cross_kv, cross_k, cross_rstd_k, cross_attended,
       cross_lse, x2;
   Tensor stats2, normed2, hidden, active, branch2;
+  /// Takes what recompute keeps, then what it makes again.
   void place_light(Placer& placer, const ModelConfig& config, BatchSizes sizes, bool with_output);
   void place_rest(Placer& placer, const ModelConfig& config, BatchSizes sizes);
 };
@@ -78,6 +82,7 @@ struct BlockScratch {
   Tensor dqkv_wide, dqkv;     ///< [T, 3 D] wide, [T, 3 D] narrow (the same tensor when the types are one)
   Tensor dkv_wide, dkv;       ///< [S L, 2 D] wide, narrow
   Tensor dtext;               ///< [S L, D] wide
+  /// Takes what forward needs, then what backward needs besides.
   void place_forward(Placer& placer, const ModelConfig& config, BatchSizes sizes);
   void place_backward(Placer& placer, const ModelConfig& config, Precision precision, BatchSizes sizes);
 };

@@ -56,6 +56,10 @@ class Flow {
   void velocity(const Tensor& velocity, const Tensor& x, double sigma, const MicroBatch& batch,
                 const std::vector<std::string>& captions);
 
+  /// The operators that it runs on, and the type of velocities.
+  const Ops& ops() const;
+  DType wide_type() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;

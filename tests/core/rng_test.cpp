@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 namespace zoetrope {
 namespace {
 
@@ -15,9 +18,31 @@ TEST(Philox, MatchesPublishedVectors) {
 
 TEST(Philox, NormalEqualsItsBulkForm) {
   const RandomKey key{7, Purpose::kNoise, 123456789012, 77};
-  float bulk[11];
-  fill_normal(key, bulk, 11);
-  for (int64_t c = 0; c < 11; ++c) EXPECT_EQ(bulk[c], normal(key, c)) << c;
+  for (const int64_t count : {1, 11, 64, 65, 257}) {
+    std::vector<float> bulk(static_cast<size_t>(count));
+    fill_normal(key, bulk.data(), count);
+    for (int64_t c = 0; c < count; ++c) EXPECT_EQ(bulk[size_t(c)], normal(key, c)) << c << " of " << count;
+  }
+}
+
+// Box-Muller in double on the same words; the float result is good to a few units of the radius, at most 5.8.
+TEST(Philox, NormalIsBoxMullerOfItsWords) {
+  const RandomKey key{11, Purpose::kHeldOut, 5, 1};
+  for (int64_t group = 0; group < 5000; ++group) {
+    const auto words = key.words(group);
+    for (size_t pair = 0; pair < 4; pair += 2) {
+      const double radius = std::sqrt(-2 * std::log(double(to_uniform(words[pair]))));
+      const double angle = 2 * M_PI * double(to_uniform(words[pair + 1]));
+      const int64_t channel = 4 * group + int64_t(pair);
+      EXPECT_NEAR(normal(key, channel), radius * std::cos(angle), 8 * 0x1p-24 * (1 + radius)) << channel;
+      EXPECT_NEAR(normal(key, channel + 1), radius * std::sin(angle), 8 * 0x1p-24 * (1 + radius)) << channel;
+    }
+  }
+}
+
+TEST(Philox, UniformNeverReachesItsEnds) {
+  EXPECT_GT(to_uniform(0), 0.0f);
+  EXPECT_LT(to_uniform(0xffffffffu), 1.0f);
 }
 
 TEST(Philox, MomentsOfNormalNumbers) {

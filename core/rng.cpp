@@ -1,0 +1,113 @@
+#include "core/rng.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace zoetrope {
+namespace {
+
+constexpr int kGroups = 16;              // channel groups at a time: 16 lanes of 32 bits fill an AVX-512 register
+constexpr int kRun = 4 * kGroups;        // channels
+using Lanes = std::array<float, kGroups>;
+using U32 = uint32_t __attribute__((vector_size(64)));
+using U64 = uint64_t __attribute__((vector_size(64)));
+using Words = std::array<std::array<uint32_t, kGroups>, 4>;
+
+/// Upper halves of the 64-bit products of every lane with `factor`: even lanes, then odd ones.
+U32 multiply_high(U32 x, uint64_t factor) {
+  const U64 pairs = std::bit_cast<U64>(x);
+  const U64 even = ((pairs & 0xffffffffu) * factor) >> 32, odd = (pairs >> 32) * factor;
+  return std::bit_cast<U32>(even | (odd & 0xffffffff00000000u));
+}
+
+/// `RandomKey::words` of sixteen groups from `first_group` on, lane by lane.
+void fill_words(const RandomKey& key, int64_t first_group, Words& words) {
+  const uint64_t draw = uint64_t(key.draw);
+  constexpr U32 kIota{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  U32 c0 = kIota + uint32_t(first_group), c1 = U32{} + uint32_t(key.token), c2 = U32{} + uint32_t(draw);
+  U32 c3 = U32{} + (uint32_t(draw >> 32) ^ (uint32_t(key.purpose) << 8));
+  uint32_t k0 = uint32_t(key.seed), k1 = uint32_t(key.seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const U32 high0 = multiply_high(c0, 0xD2511F53u), high1 = multiply_high(c2, 0xCD9E8D57u);
+    const U32 low0 = c0 * 0xD2511F53u, low1 = c2 * 0xCD9E8D57u;
+    c0 = high1 ^ c1 ^ k0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ k1;
+    c3 = low0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  std::memcpy(&words[0], &c0, sizeof c0);
+  std::memcpy(&words[1], &c1, sizeof c1);
+  std::memcpy(&words[2], &c2, sizeof c2);
+  std::memcpy(&words[3], &c3, sizeof c3);
+}
+
+/// ln u for u in (0, 1): u = 2^e m, m in [sqrt(1/2), sqrt 2); polynomial in m - 1.
+/// Source: Cephes logf (S. Moshier), relative error below 1e-7.
+float natural_log(float u) {
+  constexpr uint32_t kRootHalf = 0x3f3504f3u;  // bits of sqrt(1/2)
+  const uint32_t bits = std::bit_cast<uint32_t>(u);
+  const int32_t exponent = int32_t(bits - kRootHalf) >> 23;
+  const float f = std::bit_cast<float>(bits - (uint32_t(exponent) << 23)) - 1.0f, e = float(exponent);
+  float p = 7.0376836292e-2f;
+  p = p * f - 1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f - 1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f - 1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f - 2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  const float square = f * f;
+  return f + (f * square * p + e * -2.12194440e-4f - 0.5f * square) + e * 0.693359375f;
+}
+
+/// cos and sin of 2 pi u for u in (0, 1): quarter turns, then polynomials on [-pi/4, pi/4] (Cephes sinf, cosf).
+void cos_sin_turn(float u, float& cosine, float& sine) {
+  const int32_t quarter = int32_t(u * 4.0f + 0.5f);
+  const float a = (u - 0.25f * float(quarter)) * 6.28318530717958648f, square = a * a;
+  const float s = a + a * square * ((-1.9515295891e-4f * square + 8.3321608736e-3f) * square - 1.6666654611e-1f);
+  const float c = 1.0f - 0.5f * square + square * square * ((2.443315711809948e-5f * square - 1.388731625493765e-3f) * square +
+                                                            4.166664568298827e-2f);
+  const float x = quarter & 1 ? s : c, y = quarter & 1 ? c : s;
+  cosine = (quarter + 1) & 2 ? -x : x;
+  sine = quarter & 2 ? -y : y;
+}
+
+/// Normal numbers of channels [64 run, 64 run + 64).
+void fill_run(const RandomKey& key, int64_t run, float* out) {
+  Words words;
+  fill_words(key, run * kGroups, words);
+  std::array<Lanes, 4> z;
+  for (size_t pair = 0; pair < 4; pair += 2)
+    for (size_t i = 0; i < kGroups; ++i) {
+      const float radius = std::sqrt(-2.0f * natural_log(to_uniform(words[pair][i])));
+      float cosine, sine;
+      cos_sin_turn(to_uniform(words[pair + 1][i]), cosine, sine);
+      z[pair][i] = radius * cosine;
+      z[pair + 1][i] = radius * sine;
+    }
+  for (size_t i = 0; i < kGroups; ++i)
+    for (size_t j = 0; j < 4; ++j) out[4 * i + j] = z[j][i];
+}
+
+}  // namespace
+
+void fill_normal(const RandomKey& key, float* out, int64_t count) {
+  const int64_t whole = count / kRun;
+  for (int64_t run = 0; run < whole; ++run) fill_run(key, run, out + run * kRun);
+  if (count % kRun == 0) return;
+  float last[kRun];
+  fill_run(key, whole, last);
+  std::memcpy(out + whole * kRun, last, size_t(count % kRun) * sizeof(float));
+}
+
+float normal(const RandomKey& key, int64_t channel) {
+  float run[kRun];
+  fill_run(key, channel / kRun, run);
+  return run[channel % kRun];
+}
+
+}  // namespace zoetrope

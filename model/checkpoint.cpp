@@ -1,0 +1,135 @@
+#include "model/checkpoint.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+
+#include "core/files.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Views of a flat buffer under the parameters' names, with a prefix.
+std::vector<NamedTensor> named_views(const Parameters& parameters, const Tensor& flat, const std::string& prefix) {
+  std::vector<NamedTensor> views;
+  for (const Parameter& p : parameters.list())
+    views.push_back({prefix + p.name, p.shape, flat.slice_rows(p.offset, p.offset + p.size)});
+  return views;
+}
+
+std::string text_of(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+/// Copies a file's tensors into views, strictly: the same names, shapes and types on both sides.
+void load_into(const std::string& path, const std::vector<NamedTensor>& views) {
+  std::map<std::string, NamedTensor> found;
+  for (NamedTensor& tensor : read_safetensors(path)) found.emplace(tensor.name, std::move(tensor));
+  for (const NamedTensor& view : views) {
+    const auto at = found.find(view.name);
+    ZT_REQUIRE(at != found.end(), "'", path, "' has no tensor '", view.name, "'; it was made with another model config");
+    ZT_REQUIRE(at->second.shape == view.shape && at->second.flat.dtype() == view.flat.dtype(), "'", path, "', tensor '", view.name,
+               "': found ", text_of(at->second.shape), " ", name_of(at->second.flat.dtype()), ", expected ", text_of(view.shape), " ",
+               name_of(view.flat.dtype()), "; it was made with another model config");
+    copy(view.flat, at->second.flat);
+    found.erase(at);
+  }
+  ZT_REQUIRE(found.empty(), "'", path, "' holds a tensor '", found.begin()->first, "' that this model does not have");
+}
+
+void put_in_place(const fs::path& partial, const fs::path& folder) {
+  if (fs::exists(folder)) {  // an older save of the same step: both names change hands at once
+    ZT_REQUIRE(renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0, "can't exchange '",
+               partial.string(), "' and '", folder.string(), "': ", std::strerror(errno));
+    fs::remove_all(partial);
+  } else {
+    ZT_REQUIRE(std::rename(partial.c_str(), folder.c_str()) == 0, "can't rename '", partial.string(), "' to '", folder.string(),
+               "': ", std::strerror(errno));
+  }
+  sync_path(folder.parent_path());
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const Parameters& parameters, const Tensor& first,
+                     const Tensor& second, const Tensor& ema) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%06lld", static_cast<long long>(checkpoint.step));
+  const fs::path root = fs::path(run) / "checkpoints", folder = root / name, partial = root / (std::string(name) + ".partial");
+  std::error_code failed;
+  fs::create_directories(root, failed);
+  ZT_REQUIRE(!failed, "can't create '", root.string(), "': ", failed.message());
+  fs::remove_all(partial, failed);
+  ZT_REQUIRE(fs::create_directory(partial, failed), "can't create '", partial.string(), "': ", failed.message());
+  const std::map<std::string, std::string> metadata{{"format", "zoetrope"}, {"step", std::to_string(checkpoint.step)}};
+  write_safetensors(partial / "model.safetensors", named_views(parameters, parameters.values(), ""), metadata);
+  std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
+  for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
+  write_safetensors(partial / "optimizer.safetensors", moments, metadata);
+  if (ema.defined()) write_safetensors(partial / "ema.safetensors", named_views(parameters, ema, ""), metadata);
+  write_file_atomically(partial / "state.json", checkpoint.state_json);
+  write_file_atomically(partial / "DONE", "");
+  put_in_place(partial, folder);
+}
+
+Checkpoint read_checkpoint_state(const std::string& folder) {
+  ZT_REQUIRE(fs::exists(fs::path(folder) / "DONE"), "'", folder, "' is no complete checkpoint: it has no DONE file");
+  Checkpoint checkpoint;
+  checkpoint.state_json = read_file((fs::path(folder) / "state.json").string());
+  const std::string name = fs::path(folder).lexically_normal().filename().string();
+  std::smatch match;
+  if (std::regex_match(name, match, std::regex("step-([0-9]{6,18})"))) checkpoint.step = std::stoll(match[1]);
+  return checkpoint;
+}
+
+Checkpoint load_checkpoint(const std::string& folder, const Parameters& parameters, const Tensor& first, const Tensor& second,
+                           const Tensor& ema) {
+  Checkpoint checkpoint = read_checkpoint_state(folder);
+  const fs::path at(folder);
+  load_into(at / "model.safetensors", named_views(parameters, parameters.values(), ""));
+  std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
+  for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
+  load_into(at / "optimizer.safetensors", moments);
+  if (ema.defined()) {
+    ZT_REQUIRE(fs::exists(at / "ema.safetensors"), "'", folder, "' has no EMA weights, but 'optimisation.ema-decay' turns them on");
+    load_into(at / "ema.safetensors", named_views(parameters, ema, ""));
+  }
+  return checkpoint;
+}
+
+Checkpoint load_weights(const std::string& folder, const Parameters& parameters, bool use_ema, bool* used_ema) {
+  Checkpoint checkpoint = read_checkpoint_state(folder);
+  const bool ema = use_ema && fs::exists(fs::path(folder) / "ema.safetensors");
+  load_into(fs::path(folder) / (ema ? "ema.safetensors" : "model.safetensors"), named_views(parameters, parameters.values(), ""));
+  if (used_ema) *used_ema = ema;
+  return checkpoint;
+}
+
+std::vector<std::string> list_checkpoints(const std::string& run) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  const fs::path root = fs::path(run) / "checkpoints";
+  if (fs::is_directory(root)) {
+    const std::regex pattern("step-([0-9]{6,18})");
+    for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+      std::smatch match;
+      const std::string name = entry.path().filename().string();
+      if (std::regex_match(name, match, pattern) && fs::exists(entry.path() / "DONE"))
+        found.emplace_back(std::stoll(match[1]), entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> folders;
+  for (auto& [step, folder] : found) folders.push_back(std::move(folder));
+  return folders;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,165 @@
+// The safetensors format: 8-byte little-endian header length, JSON header, raw tensors.
+// Source: github.com/huggingface/safetensors, "Format".
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/files.h"
+#include "model/checkpoint.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr uint64_t kLargestHeader = 100u << 20;  // the format's own limit: 100 MB
+
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+const char* format_name(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return "F32";
+    case DType::kBF16: return "BF16";
+    case DType::kF64: return "F64";
+    case DType::kU8: return "U8";
+    case DType::kI32: return "I32";
+    case DType::kI64: return "I64";
+  }
+  return "?";
+}
+
+DType dtype_from(const std::string& name, const std::string& where) {
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64, DType::kU8, DType::kI32, DType::kI64})
+    if (name == format_name(dtype)) return dtype;
+  throw Error(join_message(where, ": element type '", name, "', expected F32, BF16, F64, U8, I32 or I64"));
+}
+
+void write_bytes(int fd, const void* data, size_t size, const std::string& path) {
+  const char* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = write(fd, from, std::min<size_t>(size, size_t(1) << 30));
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n > 0, "can't write '", path, "': ", std::strerror(errno));
+    from += n;
+    size -= size_t(n);
+  }
+}
+
+void read_bytes(int fd, void* data, size_t size, uint64_t offset, const std::string& path) {
+  char* to = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t n = pread(fd, to, std::min<size_t>(size, size_t(1) << 30), off_t(offset));
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n > 0, "can't read '", path, "' at byte ", offset, ": ", n == 0 ? "it ends there" : std::strerror(errno));
+    to += n;
+    offset += uint64_t(n);
+    size -= size_t(n);
+  }
+}
+
+struct Entry {
+  std::string name;
+  std::vector<int64_t> shape;
+  DType dtype = DType::kF32;
+  uint64_t begin = 0, end = 0;
+};
+
+Entry parse_entry(const std::string& name, const nlohmann::json& json, uint64_t data_bytes, const std::string& path) {
+  const std::string where = "'" + path + "', tensor '" + name + "'";
+  Entry entry;
+  entry.name = name;
+  entry.dtype = dtype_from(json.at("dtype"), where);
+  entry.shape = json.at("shape").get<std::vector<int64_t>>();
+  const auto offsets = json.at("data_offsets").get<std::vector<uint64_t>>();
+  ZT_REQUIRE(offsets.size() == 2, where, ": data_offsets of ", offsets.size(), " numbers, expected 2");
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  uint64_t elements = 1;
+  for (int64_t extent : entry.shape) {
+    ZT_REQUIRE(extent >= 0 && (extent == 0 || elements <= data_bytes / uint64_t(extent) + 1), where, ": impossible shape");
+    elements *= uint64_t(extent);
+  }
+  ZT_REQUIRE(entry.begin <= entry.end && entry.end <= data_bytes && entry.end - entry.begin == elements * size_of(entry.dtype),
+             where, ": bytes [", entry.begin, ", ", entry.end, ") of ", data_bytes, ", its shape needs ",
+             elements * size_of(entry.dtype), "; the file is damaged or cut short");
+  return entry;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json header;
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const uint64_t end = offset + uint64_t(tensor.flat.bytes());
+    header[tensor.name] = {{"dtype", format_name(tensor.flat.dtype())}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const Descriptor file{open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  ZT_REQUIRE(file.fd >= 0, "can't create '", path, "': ", std::strerror(errno));
+  const uint64_t length = text.size();
+  write_bytes(file.fd, &length, sizeof length, path);
+  write_bytes(file.fd, text.data(), text.size(), path);
+  for (const NamedTensor& tensor : tensors) {
+    ZT_CHECK(tensor.flat.dense(), "tensor '", tensor.name, "' is strided");
+    write_bytes(file.fd, tensor.flat.raw(), size_t(tensor.flat.bytes()), path);
+  }
+  ZT_REQUIRE(fsync(file.fd) == 0, "can't sync '", path, "': ", std::strerror(errno));
+}
+
+std::vector<NamedTensor> read_safetensors(const std::string& path, std::map<std::string, std::string>* metadata) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "': ", std::strerror(errno));
+  struct stat info {};
+  ZT_REQUIRE(fstat(file.fd, &info) == 0, "can't stat '", path, "': ", std::strerror(errno));
+  const uint64_t size = uint64_t(info.st_size);
+  uint64_t length = 0;
+  ZT_REQUIRE(size >= sizeof length, "'", path, "' has ", size, " bytes: no safetensors file");
+  read_bytes(file.fd, &length, sizeof length, 0, path);
+  ZT_REQUIRE(length <= kLargestHeader && length <= size - sizeof length, "'", path, "': header of ", length, " bytes in a file of ",
+             size, "; no safetensors file, or cut short");
+  std::string text(length, '\0');
+  read_bytes(file.fd, text.data(), text.size(), sizeof length, path);
+  const uint64_t start = sizeof length + length;
+  std::vector<Entry> entries;
+  try {
+    const nlohmann::json header = nlohmann::json::parse(text);
+    ZT_REQUIRE(header.is_object(), "'", path, "': the header is no JSON object");
+    for (const auto& [name, value] : header.items()) {
+      if (name == "__metadata__") {
+        if (metadata) *metadata = value.get<std::map<std::string, std::string>>();
+      } else {
+        entries.push_back(parse_entry(name, value, size - start, path));
+      }
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(join_message("'", path, "': unreadable safetensors header: ", error.what()));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.begin < b.begin; });
+  std::vector<NamedTensor> tensors;
+  uint64_t covered = 0;
+  for (const Entry& entry : entries) {
+    ZT_REQUIRE(entry.begin == covered, "'", path, "', tensor '", entry.name, "' starts at byte ", entry.begin, ", expected ", covered,
+               ": tensors overlap or leave a gap");
+    covered = entry.end;
+    NamedTensor tensor{entry.name, entry.shape, Tensor::empty({int64_t((entry.end - entry.begin) / size_of(entry.dtype))}, entry.dtype)};
+    read_bytes(file.fd, tensor.flat.raw(), size_t(entry.end - entry.begin), start + entry.begin, path);
+    tensors.push_back(std::move(tensor));
+  }
+  ZT_REQUIRE(covered == size - start, "'", path, "': ", size - start - covered, " bytes after the last tensor");
+  return tensors;
+}
+
+}  // namespace zoetrope
