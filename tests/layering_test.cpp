@@ -1,6 +1,7 @@
 // The include rules, fences, sizes and doc comments of the whole tree, and planted breaches that prove that
 // the checks can fail.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <filesystem>
 
 #include "core/files.h"

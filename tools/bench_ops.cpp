@@ -1,5 +1,6 @@
 #include "tools/bench_ops.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include <cmath>

@@ -1,5 +1,6 @@
 #include "video/content_hash.h"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <unistd.h>
 

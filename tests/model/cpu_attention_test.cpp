@@ -1,6 +1,7 @@
 // Attention of the CPU backend, forward and backward, against softmax in double; merging of key ranges.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>

@@ -2,6 +2,7 @@
 // and backward, bit-equal from run to run; and no rank waits in a circle.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/ranks.h"

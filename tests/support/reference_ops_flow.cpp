@@ -1,4 +1,5 @@
 // Attention, loss, optimizer and flow matching in double. The rest: reference_ops.cpp.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,6 @@
 #include "tests/support/ring_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,6 +1,8 @@
 // The pixel codec is an exact inverse pair, and its order of elements is the documented one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/small_dataset.h"
 #include "video/tokens.h"
 

@@ -1,4 +1,6 @@
 // Loss, norm of the gradient, and the optimizer: AdamW and the moving average in one pass over memory.
+#include <algorithm>
+
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"

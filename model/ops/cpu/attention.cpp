@@ -1,5 +1,6 @@
 // Softmax attention without a stored score matrix: a task holds up to kChunk queries of one head and walks
 // over blocks of keys, keeping each query's running maximum, sum and output.
+#include <algorithm>
 #include <limits>
 
 #include "model/ops/cpu/attention_common.h"

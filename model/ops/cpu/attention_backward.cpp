@@ -1,5 +1,7 @@
 // Gradients of attention from the saved log-sum-exp: probabilities are computed again, block by block. A task
 // is one head of one item, so nobody else adds to its rows of dq, dk and dv: the order of sums is fixed.
+#include <algorithm>
+
 #include "model/ops/cpu/attention_common.h"
 #include "model/ops/cpu/cpu_ops.h"
 

@@ -1,4 +1,6 @@
 // Activations, gated residual additions, conversions: one pass each.
+#include <algorithm>
+
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
