@@ -1,0 +1,102 @@
+// The plan command as a user calls it: files in, exit code, text and JSON out.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/files.h"
+#include "schedule/order.h"
+#include "schedule/plan.h"
+#include "tests/support/small_dataset.h"
+#include "tools/commands.h"
+#include "video/dataset.h"
+
+namespace zoetrope {
+namespace {
+
+struct Answer {
+  int exit_code = 0;
+  std::string out, error;
+};
+
+Answer run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"zoetrope", "plan"});
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  std::vector<Command> commands{plan_command()};
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_command_line(int(argv.size()), argv.data(), commands, "", "");
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+std::string write_lengths(const std::string& text) {
+  const std::string path = testing::TempDir() + "/plan_lengths.csv";
+  write_file_atomically(path, text);
+  return path;
+}
+
+TEST(PlanCommand, PlansAFileAndWritesThePlan) {
+  const std::string lengths = write_lengths("tokens\n900\n100\n250\n40\n"), out = testing::TempDir() + "/plan.json";
+  const Answer answer = run({"--lengths", lengths, "--ranks", "3", "--tokens-per-rank", "500", "--json", "--plan-out", out});
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json["samples"], 4);
+  EXPECT_EQ(json["ranks"], 3);
+  EXPECT_LE(json["max_tokens_per_rank"], 500);
+  const Plan plan = plan_from_json(read_file(out), out);
+  validate_plan(plan, {900, 100, 250, 40}, 3);
+  EXPECT_EQ(json["plan_hash"], hex64(hash_of(plan)));
+  EXPECT_EQ(json["waves"], plan.waves.size());
+}
+
+TEST(PlanCommand, ComparesAllPlannersAndMarksSizes) {
+  const Answer answer = run({"--lengths", write_lengths("900\n100\n250\n40\n"), "--ranks", "4", "--tokens-per-rank", "500",
+                             "--planner", "all"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  for (const char* text : {"dropped 0", "static ", "static-balanced", "elastic", "<- fastest", "<- smallest that fits"})
+    EXPECT_NE(answer.out.find(text), std::string::npos) << text << "\n" << answer.out;
+}
+
+TEST(PlanCommand, PlansTheStepThatTrainingWouldRun) {
+  const testing_support::SmallDataset data;
+  const std::vector<int64_t> lengths = Dataset(data.folder()).lengths();
+  const Answer answer = run({"--data", data.folder(), "--ranks", "2", "--batch", "3", "--seed", "11", "--step", "4",
+                             "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  int64_t tokens = 0;
+  for (int64_t sample : SampleOrder(int64_t(lengths.size()), 11).samples(12, 3)) tokens += lengths[size_t(sample)];
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["tokens"], tokens);
+}
+
+TEST(PlanCommand, ExitCodesTellWrongUseFromWhatCannotFit) {
+  const std::string lengths = write_lengths("900\n");
+  EXPECT_EQ(run({"--ranks", "2"}).exit_code, 2);
+  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "0", "--tokens-per-rank", "9"}).exit_code, 2);
+  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "500", "--cp", "2"}).exit_code, 2);
+  EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--memory-per-rank", "5"}).exit_code, 2);
+  EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--cost", "nowhere"}).exit_code, 2);
+  for (const char* planner : {"static", "static-balanced", "elastic", "all"}) {
+    const Answer answer = run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "449", "--planner", planner});
+    EXPECT_EQ(answer.exit_code, 3) << planner;
+    EXPECT_NE(answer.error.find("sample 0 has 900 tokens"), std::string::npos) << answer.error;
+  }
+  const Answer memory = run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", "1000000"});
+  EXPECT_EQ(memory.exit_code, 3);
+  EXPECT_NE(memory.error.find("raise --memory-per-rank to"), std::string::npos) << memory.error;
+}
+
+TEST(PlanCommand, MemoryCapIsTheLargestThatFitsTheBytes) {
+  const std::string lengths = write_lengths("900\n100\n250\n40\n");
+  const Answer error = run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", "1000000"});
+  const size_t at = error.error.find("raise --memory-per-rank to ") + 27;
+  const std::string least = error.error.substr(at, error.error.find(',', at) - at);
+  const Answer answer = run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", least, "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["tokens_per_rank_cap"], 450);
+  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", std::to_string(std::stoll(least) - 1)}).exit_code, 3);
+}
+
+}  // namespace
+}  // namespace zoetrope

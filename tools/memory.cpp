@@ -1,0 +1,87 @@
+#include "tools/memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/check.h"
+#include "core/thread_pool.h"
+#include "model/dit.h"
+#include "model/ops/ops.h"
+#include "model/params.h"
+#include "parallel/context_attention.h"
+
+namespace zoetrope {
+
+int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens) {
+  return ops_workspace_bytes(Device::kCpu, num_threads, tokens, config.model.width, config.model.ffn,
+                             config.model.head_width(), Precision::from_name(config.numerics.precision).compute);
+}
+
+Workload workload_of(const std::vector<int64_t>& lengths, int64_t batch, int64_t payload_features) {
+  ZT_REQUIRE(batch >= 1, "'batch' is ", batch, ", expected at least 1");
+  ZT_REQUIRE(!lengths.empty(), "the data set holds no clips");
+  std::vector<int64_t> longest = lengths;
+  std::sort(longest.rbegin(), longest.rend());
+  Workload workload{longest.front(), 0, batch, payload_features};
+  // A batch that crosses epoch ends draws every sample at most ceil(batch / samples) + 1 times.
+  const int64_t samples = int64_t(longest.size()), repeats = (batch + samples - 1) / samples + 1;
+  for (int64_t taken = 0, i = 0; taken < batch; ++i) {
+    const int64_t times = std::min(batch - taken, repeats);
+    workload.largest_step += times * longest[size_t(std::min(i, samples - 1))];
+    taken += times;
+  }
+  return workload;
+}
+
+int threads_per_rank(const ParallelOptions& options, int ranks_on_node) {
+  if (options.threads_per_rank > 0) return int(options.threads_per_rank);
+  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
+  return std::max(1, cores / std::max(1, ranks_on_node));
+}
+
+int64_t memory_limit(const PlanOptions& options, const CostModel& cost, int64_t ranks_on_node) {
+  if (options.memory_per_rank > 0) return options.memory_per_rank;
+  if (cost.memory_per_rank > 0) return cost.memory_per_rank;
+  const int64_t physical = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  return physical / std::max<int64_t>(1, ranks_on_node) / 10 * 8;
+}
+
+MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload, int64_t state_bytes) {
+  const Precision precision = Precision::from_name(config.numerics.precision);
+  const ActivationBytes activations = activation_bytes(config.model, precision);
+  const auto workspace = [&](int64_t tokens) { return workspace_bytes(config, num_threads, tokens); };
+  constexpr int64_t kProbe = 1 << 20;  // work space is linear in tokens: two points give the line
+  const int64_t workspace_per_token = std::max<int64_t>(0, (workspace(2 * kProbe) - workspace(kProbe)) / kProbe);
+  const int64_t ring_fixed = ContextAttention::buffer_bytes(config.model, precision, 0);
+  const int64_t ring_per_token =
+      (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
+  MemoryModel memory;
+  memory.persistent = state_bytes + ring_fixed + workload.payload_bytes() + activations.fixed +
+                      std::max<int64_t>(0, workspace(kProbe) - workspace_per_token * kProbe);
+  memory.per_token = activations.per_token + workspace_per_token;
+  memory.per_segment = activations.per_segment;
+  memory.per_cap_token = ring_per_token;
+  return memory;
+}
+
+Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload, int64_t memory_bytes) {
+  const int64_t smallest = (workload.longest_sample + num_ranks - 1) / num_ranks;
+  Cluster caps = cluster_for_memory(memory, num_ranks, memory_bytes, workload.batch, smallest);
+  caps.tokens_per_slot = std::min(caps.tokens_per_slot, workload.largest_step);
+  return caps;
+}
+
+int64_t state_bytes_of(const TrainConfig& config) {
+  const Precision precision = Precision::from_name(config.numerics.precision);
+  const ThreadPool pool(1);
+  Arena arena(0, Device::kCpu, "none");
+  const std::unique_ptr<Ops> ops = make_ops(Device::kCpu, pool, arena);
+  const std::vector<Parameter> list = list_parameters(config.model);
+  const int64_t count = list.back().offset + list.back().size;
+  const int64_t copies = config.optimisation.ema_decay > 0 ? 3 : 2;  // two moments, the moving average
+  return parameter_bytes(config.model, precision, *ops) + copies * count * int64_t(size_of(precision.wide));
+}
+
+}  // namespace zoetrope
