@@ -194,7 +194,7 @@ void FileDecoder::hold(AVFrame& frame, int64_t order, int64_t tick) {
   converter_.prepare(frame, libav::display_matrix_of(file_.stream()), stream_aspect());
   av_frame_unref(held_.get());
   av_frame_move_ref(held_.get(), &frame);
-  held_place_ = {tick, tick, facts_.presented - 1, order};
+  held_place_ = {tick, tick, false, facts_.presented - 1, order};
   holding_ = true;
 }
 
@@ -213,7 +213,7 @@ int64_t FileDecoder::end_of_held() const {
 
 void FileDecoder::show_held(int64_t end_tick) {
   held_place_.end_tick = end_tick;
-  if (file_.is_still() && facts_.presented <= 1) held_place_.end_tick = held_place_.tick + 1;
+  held_place_.still = file_.is_still();
   rgb_.clear();
   for (WindowSampler& sampler : samplers_) {
     if (sampler.count_shown(held_place_) == 0) continue;

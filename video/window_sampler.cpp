@@ -27,13 +27,15 @@ void WindowSampler::start_run(int64_t file_start, int64_t run_start) {
 
 int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
   const int64_t next = int64_t(run_.sources.size());
+  if (frame.still) return next == 0 && limit_ > 0 && window_.start == 0 ? 1 : 0;
   const int64_t begin = std::max(next, grid_.first_at_or_after(frame.tick - base_));
   const int64_t end = std::min(limit_, grid_.first_at_or_after(frame.end_tick - base_));
   return std::max<int64_t>(0, end - begin);
 }
 
 void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb) {
-  for (int64_t left = count_shown(frame); left > 0; --left) {
+  const int64_t count = count_shown(frame);
+  for (int64_t i = 0; i < count; ++i) {
     ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ",
                rules_.max_clip_bytes, " bytes of pixels; lower --max-seconds, --fps or --area");
     run_.pixels.insert(run_.pixels.end(), rgb.begin(), rgb.end());

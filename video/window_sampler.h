@@ -13,6 +13,7 @@ namespace zoetrope {
 /// A decoded frame with its place in the file.
 struct PlacedFrame {
   int64_t tick = 0, end_tick = 0;  ///< shown in [tick, end_tick), in the stream's time base
+  bool still = false;              ///< a picture: shown once, whatever the rate
   int64_t index = 0;               ///< presentation index
   int64_t order = 0;               ///< packet's number in decoding order
 };
