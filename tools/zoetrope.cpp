@@ -4,7 +4,15 @@
 
 int main(int argc, char** argv) {
   using namespace zoetrope;
-  std::vector<Command> commands{ingest_command(), inspect_command(), plan_command(), train_command(), sample_command(), heldout_command()};
+  std::vector<Command> commands;
+  commands.push_back(ingest_command());
+  commands.push_back(inspect_command());
+  commands.push_back(profile_command());
+  commands.push_back(plan_command());
+  commands.push_back(train_command());
+  commands.push_back(sample_command());
+  commands.push_back(heldout_command());
+  commands.push_back(bench_command());
   const std::string about = "Trains video diffusion transformers on clips of every length.";
   const std::string version = std::string("zoetrope ") + kVersion + "\n" + ZT_BUILD_SUMMARY;
   return run_command_line(argc, argv, commands, about, version);
