@@ -1,0 +1,119 @@
+#include "model/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "core/files.h"
+#include "tests/support/small_dataset.h"
+#include "tests/support/small_model.h"
+
+namespace zoetrope::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void overwrite(const std::string& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() : ops_(make_ops(Device::kCpu, pool_, workspace_)), model_(*ops_, arena_, {}, small_model_config(), {}) {}
+  std::string save(int64_t step) {
+    save_checkpoint(folder_.path(), {step, "{\"a\": 1}"}, model_.parameters, model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema());
+    return list_checkpoints(folder_.path()).back();
+  }
+  std::string load_error(const std::string& folder) {
+    try {
+      load_checkpoint(folder, model_.parameters, model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  ThreadPool pool_{1};
+  Arena workspace_{1 << 20, Device::kCpu, "work space"}, arena_{1 << 20, Device::kCpu, "arena"};
+  std::unique_ptr<Ops> ops_;
+  SmallModel model_;
+  testing_support::TemporaryFolder folder_;
+};
+
+TEST_F(CheckpointTest, ComesBackBitEqual) {
+  for (int64_t i = 0; i < model_.parameters.count(); ++i) {
+    model_.optimizer.first().data<float>()[i] = normal({1, Purpose::kSampling, 1, i});
+    model_.optimizer.second().data<float>()[i] = normal({1, Purpose::kSampling, 2, i});
+    model_.optimizer.ema().data<float>()[i] = normal({1, Purpose::kSampling, 3, i});
+  }
+  const std::string folder = save(20);
+  EXPECT_TRUE(folder.ends_with("checkpoints/step-000020")) << folder;
+  std::vector<Tensor> buffers{model_.parameters.values(), model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema()}, before;
+  for (const Tensor& buffer : buffers) {
+    before.push_back(Tensor::empty({buffer.rows()}, buffer.dtype()));
+    copy(before.back(), buffer);
+    fill_zero(buffer);
+  }
+  EXPECT_EQ(load_error(folder), "");
+  for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(std::memcmp(buffers[i].raw(), before[i].raw(), size_t(buffers[i].bytes())), 0) << i;
+  EXPECT_EQ(read_checkpoint_state(folder).state_json, "{\"a\": 1}");
+  EXPECT_EQ(read_checkpoint_state(folder).step, 20);
+}
+
+TEST_F(CheckpointTest, UnfinishedOnesAreNotListedAndSavedAgain) {
+  save(1);
+  save(2);
+  fs::create_directories(folder_.path() + "/checkpoints/step-000003.partial");
+  fs::create_directories(folder_.path() + "/checkpoints/step-000004");  // no DONE
+  EXPECT_EQ(list_checkpoints(folder_.path()).size(), 2u);
+  save(3);
+  save(2);  // replaces the earlier one
+  const std::vector<std::string> all = list_checkpoints(folder_.path());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(all.back().ends_with("step-000003"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path() + "/checkpoints"))
+    EXPECT_NE(entry.path().extension(), ".partial") << entry.path();
+}
+
+TEST_F(CheckpointTest, AnotherModelIsRefusedByName) {
+  const std::string folder = save(5);
+  ModelConfig other = small_model_config();
+  other.ffn = 24;
+  SmallModel wider(*ops_, arena_, {}, other, {});
+  try {
+    load_weights(folder, wider.parameters, false);
+    FAIL() << "loaded";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    for (const char* part : {"model.safetensors", "ffn.0", "[20, 12]", "[24, 12]"}) EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+// Any cut and any flipped byte of the header is an error that names the file, never a crash or a silent load.
+TEST_F(CheckpointTest, DamagedFilesAreErrors) {
+  const std::string folder = save(5), path = folder + "/model.safetensors", whole = read_file(path);
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  uint64_t header = 0;
+  std::memcpy(&header, whole.data(), sizeof header);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::string bad = whole;
+    if (trial % 2 == 0) bad.resize(random() % whole.size());
+    else bad[random() % 8] ^= char(1 + random() % 255);  // the header's length
+    overwrite(path, bad);
+    const std::string error = load_error(folder);
+    EXPECT_NE(error.find("model.safetensors"), std::string::npos) << "trial " << trial << ": " << error;
+  }
+  for (int trial = 0; trial < 300; ++trial) {  // bytes of the header: an error, or the same content in other words
+    std::string bad = whole;
+    bad[8 + random() % header] ^= char(1 + random() % 255);
+    overwrite(path, bad);
+    load_error(folder);
+  }
+  fs::remove(folder + "/DONE");
+  EXPECT_NE(load_error(folder).find("DONE"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace zoetrope::test
