@@ -89,7 +89,7 @@ struct Makespan {
 Makespan makespan_of(const Plan& plan, const CostModel& cost);
 
 /// Dual lower bound on the makespan of any plan, any ring size, uneven shards.
-/// Source: docs/planner.md. Returns nanoseconds; never above an achievable makespan.
+/// Source: Note [Dual bound] in bound.cpp. Returns nanoseconds; never above an achievable makespan.
 int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 
 }  // namespace zoetrope
