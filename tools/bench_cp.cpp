@@ -57,6 +57,9 @@ double collective_latency(Comm& comm) {
   return times[times.size() / 2];
 }
 
+/// Part of a summed tensor that each of `ranks` sends, and receives.
+double traffic_share(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+
 class CpBench {
  public:
   CpBench(const BenchOptions& options, Comm& comm)
@@ -122,23 +125,40 @@ class CpBench {
     rank_->parameters.prepare();
   }
 
+  /// The link as it is: for wall time measured now, for a replay the cost set's, since ranks that share cores
+  /// can't measure it.
   void measure_rates() {
-    LinkRate fast;
-    if (comm_.size() > 1) fast = setting_.is_wall ? measure_link(comm_) : measure_pair_link(comm_);
+    const int ranks = comm_.size();
     LinkModel& link = setting_.link;
+    LinkRate fast;
+    double all_reduce_ns = 0;
+    const double gradient_bytes = double(rank_->parameters.grads().bytes());
+    const bool has_link = cost_.transfer_ns > 0 && cost_.ranks_per_node > 1 && !config_.plan.cost.empty();
+    if (ranks > 1 && !setting_.is_wall && has_link) {
+      fast = {1e9 * exchange_bytes_per_token(config_.model, rank_->precision) / cost_.transfer_ns,
+              1e-9 * cost_.latency_ns / exchanges_per_step(config_.model)};
+      link.collective_ns_per_byte = cost_.allreduce_ns / gradient_bytes * traffic_share(ranks) /
+                                    traffic_share(int(cost_.ranks_per_node));
+      link.collective_latency_ns = std::llround(2e9 * fast.latency_seconds);
+    } else if (ranks > 1 && !setting_.is_wall) {
+      fast = measure_pair_link(comm_);
+      link.collective_ns_per_byte = 1e9 * traffic_share(ranks) / fast.bytes_per_second;
+      link.collective_latency_ns = std::llround(2e9 * fast.latency_seconds);
+    } else if (ranks > 1) {
+      fast = measure_link(comm_);
+      all_reduce_ns = 1e9 * measure_all_reduce(*rank_);
+      link.collective_ns_per_byte = all_reduce_ns / gradient_bytes;
+      link.collective_latency_ns = std::llround(1e9 * comm_.all_reduce_max(collective_latency(comm_)));
+    }
     link.bytes_per_second = fast.bytes_per_second;
     link.latency_ns = std::llround(1e9 * fast.latency_seconds);
-    const double gradient_bytes = double(rank_->parameters.grads().bytes());
-    if (setting_.is_wall && comm_.size() > 1) {
-      link.collective_ns_per_byte = 1e9 * measure_all_reduce(*rank_) / gradient_bytes;
-      link.collective_latency_ns = std::llround(1e9 * comm_.all_reduce_max(collective_latency(comm_)));
-    } else if (comm_.size() > 1) {
-      // Every rank sends and receives 2 (N - 1) / N of the bytes.
-      link.collective_ns_per_byte = 1e9 * 2 * (comm_.size() - 1) / comm_.size() / fast.bytes_per_second;
-      link.collective_latency_ns = 2 * link.latency_ns;
-    }
-    settle_cost(1e9 * measure_all_reduce(*rank_), fast);
-    if (options_.link_hides == 0 || comm_.size() == 1) return;
+    settle_cost(all_reduce_ns > 0 ? all_reduce_ns : link.collective_ns_per_byte * gradient_bytes, fast);
+    if (options_.link_hides > 0 && ranks > 1) slow_down_link();
+  }
+
+  /// The rate at which a block of `link_hides` tokens just hides behind attention.
+  void slow_down_link() {
+    LinkModel& link = setting_.link;
     // A block of T tokens: K and V are 2 T D values, attention to it takes 4 T^2 D / F seconds.
     const int64_t tokens = std::min<int64_t>(options_.link_hides, 1024);
     setting_.attention_flops = mean_over_ranks(comm_, measure_attention(*rank_, config_.model, tokens, 0.5));

@@ -110,6 +110,9 @@ int profile(const ProfileSetup& setup, Comm& comm) {
   std::vector<StepSample> samples;
   for (const MeasuredStep& step : steps) samples.push_back(step.sample);
   const StepFit fit = fit_steps(samples);
+  ZT_REQUIRE(fit.linear_ns > 0,
+             "the measured steps don't grow with their tokens; the machine is too busy: run "
+             "'zoetrope profile' again, or with more --seconds");
   LinkRate link;
   if (ranks > 1) link = measure_link(comm);
   cost.linear_ns = fit.linear_ns;
