@@ -29,9 +29,10 @@ void GradientSync::begin_wave(bool last_wave, bool overlap) {
 void GradientSync::unit_done(Unit unit) {
   if (!overlap_) return;
   for (Bucket& bucket : buckets_)
-    bucket.open -= size_t(std::count_if(bucket.units.begin(), bucket.units.end(), [unit](const Unit& u) {
-      return u.kind == unit.kind && (u.kind != Unit::kBlock || u.block == unit.block);
-    }));
+    // Empty waves after the rank's last one report units again: they change nothing.
+    bucket.open -= std::min(bucket.open, size_t(std::ranges::count_if(bucket.units, [unit](const Unit& u) {
+                              return u.kind == unit.kind && (u.kind != Unit::kBlock || u.block == unit.block);
+                            })));
   retire(false);
   constexpr size_t kInFlight = 2;  // each holds work space of one chunk
   while (next_ < buckets_.size() && buckets_[next_].open == 0 && in_flight_.size() < kInFlight) {

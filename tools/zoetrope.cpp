@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   commands.push_back(sample_command());
   commands.push_back(heldout_command());
   commands.push_back(bench_command());
+  commands.push_back(selftest_command());
   const std::string about = "Trains video diffusion transformers on clips of every length.";
   const std::string version = std::string("zoetrope ") + kVersion + "\n" + ZT_BUILD_SUMMARY;
   return run_command_line(argc, argv, commands, about, version);
