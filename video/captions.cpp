@@ -113,7 +113,7 @@ std::string caption_from_bytes(const std::string& bytes) {
   else text = without_mark(bytes);
   ZT_REQUIRE(text.find('\0') == std::string::npos,
              "the caption holds zero bytes (UTF-16 without a byte-order mark?); save it as UTF-8");
-  ZT_REQUIRE(printable_name(text) == text, "the caption is not UTF-8; save it as UTF-8");
+  ZT_REQUIRE(is_utf8(text), "the caption is not UTF-8; save it as UTF-8");
   std::string out;
   for (char c : cut_blanks(text)) {
     const bool line_break = c == '\r' || c == '\n';

@@ -1,8 +1,8 @@
 #include "video/content_hash.h"
 
-#include <algorithm>
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <bit>
 #include <cerrno>

@@ -105,7 +105,8 @@ std::string printable_name(const std::string& bytes) {
   std::string out;
   for (size_t at = 0; at < bytes.size();) {
     const size_t length = utf8_length(bytes, at);
-    if (length > 0) {
+    const bool control = uint8_t(bytes[at]) < 0x20 || bytes[at] == 0x7f;
+    if (length > 0 && !control) {
       out.append(bytes, at, length);
       at += length;
     } else {
@@ -114,6 +115,15 @@ std::string printable_name(const std::string& bytes) {
     }
   }
   return out;
+}
+
+bool is_utf8(const std::string& bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t length = utf8_length(bytes, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
 }
 
 std::string manifest_line(const ManifestEntry& entry, bool with_clock) {

@@ -68,7 +68,10 @@ ManifestEntry parse_manifest_line(const std::string& line, const std::string& wh
 /// All lines of a manifest.jsonl.
 std::vector<ManifestEntry> read_manifest(const std::string& path);
 
-/// Text that JSON can hold: bytes that are not UTF-8 become \xNN.
+/// A name that JSON and a terminal line can hold: control characters and bytes that are not UTF-8 become
+/// \xNN.
 std::string printable_name(const std::string& bytes);
+/// Whether a text is UTF-8 throughout.
+bool is_utf8(const std::string& bytes);
 
 }  // namespace zoetrope

@@ -120,6 +120,24 @@ TEST_F(Tool, InspectFindsADamagedShard) {
   EXPECT_NE(found.output.find("error: damaged shard shard-00000.h5"), std::string::npos) << found.output;
 }
 
+TEST_F(Tool, GoesOnAfterAFullDisk) {
+  add("a.mp4");
+  add("b.mp4");
+  ASSERT_EQ(zoetrope({"ingest", path("clips"), path("whole"), "--shard-samples", "1"}).exit_code, 0);
+  // A limit on the size of files stands for a disk that is full: the writes fail in the same way.
+  const std::string limited = std::string("trap '' XFSZ; ulimit -f 8; exec ") + ZT_BINARY + " ingest " +
+                              path("clips") + " " + path("data") + " --shard-samples 1";
+  const Finished full = run_process({"sh", "-c", limited});
+  EXPECT_EQ(full.exit_code, 3);
+  EXPECT_NE(full.output.find("error: can't write '"), std::string::npos) << full.output;
+  EXPECT_FALSE(fs::exists(path("data/shard-00000.h5")));
+  EXPECT_FALSE(fs::exists(path("data/shard-00000.h5.partial")));
+  EXPECT_EQ(zoetrope({"ingest", path("clips"), path("data"), "--shard-samples", "1"}).exit_code, 0);
+  for (const auto& entry : fs::directory_iterator(path("whole")))
+    EXPECT_TRUE(read_file(entry.path()) == read_file(path("data/" + entry.path().filename().string())))
+        << entry.path();
+}
+
 TEST_F(Tool, SaysWhatItCannotWriteOrRead) {
   add("a.mp4");
   const Finished target = zoetrope({"ingest", path("clips"), "/proc/zoetrope"});

@@ -169,6 +169,8 @@ TEST(Pairing, WritesNamesThatAreNotUtf8AndKeepsThemApart) {
   write_text(folder.path() + "/\xf0\x9f\x98\x80 smile.txt", "emoji");
   EXPECT_EQ(planned(folder.path()),
             (std::vector<std::string>{"caf\\xe9.mp4=latin", "\xf0\x9f\x98\x80 smile.mp4=emoji"}));
+  write_text(folder.path() + "/two\nlines.mp4", "x");
+  EXPECT_EQ(planned(folder.path(), MissingCaption::kEmpty)[1], "two\\x0alines.mp4=");
   write_text(folder.path() + "/caf\\xe9.mp4", "x");
   for (const std::string& clip : planned(folder.path()))
     EXPECT_TRUE(!clip.starts_with("caf") || clip == "caf\\xe9.mp4!another fi") << clip;
