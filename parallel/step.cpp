@@ -99,10 +99,10 @@ StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global
   result.grad_norm = std::sqrt(ops.sum_squares(parameters.grads()));
   // Gradients and the gathered sums are bit-equal on all ranks, so that all of them take the same branch.
   if (!std::isfinite(result.loss))
-    throw Error(join_message("step ", step, ": the loss is ", result.loss, "; samples with a non-finite loss: ",
+    throw Error(join_message("step ", step + 1, ": the loss is ", result.loss, "; samples with a non-finite loss: ",
                              list_samples(comm, broken), "; their data or the learning rate is at fault"));
   if (!std::isfinite(result.grad_norm))
-    throw Error(join_message("step ", step, ": the gradient norm is ", result.grad_norm, " at a loss of ",
+    throw Error(join_message("step ", step + 1, ": the gradient norm is ", result.grad_norm, " at a loss of ",
                              result.loss, "; samples of the step: ", list_samples(comm, seen)));
   return result;
 }

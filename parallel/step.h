@@ -22,7 +22,8 @@ struct StepResult {
 /// Gives the micro-batch of (wave); called in wave order.
 using MicroBatchSource = std::function<MicroBatch(int64_t wave)>;
 
-/// Loss and global gradients of a step; every rank calls it with the same plan.
+/// Loss and global gradients of a step; every rank calls it with the same plan. `step` counts from 0; messages
+/// count from 1, as the log does.
 /// Throws: Error naming step and samples on a non-finite loss or gradient norm, on all ranks.
 StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global_count, Comm& comm, Flow& flow,
                                   ContextAttention& attention, GradientSync& sync,

@@ -106,7 +106,7 @@ TEST(CheckSamePlan, NamesTheRanksThatDiffer) {
         check_same_plan(comm, comm.rank() == 1 ? 18 : 17, 4);
         ADD_FAILURE() << "different plans were accepted";
       } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("step 4: the plans of ranks 1 ("), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("step 5: the plans of ranks 1 ("), std::string::npos) << error.what();
       }
     });
 }
