@@ -110,8 +110,9 @@ int profile(const ProfileSetup& setup, Comm& comm) {
   std::vector<StepSample> samples;
   for (const MeasuredStep& step : steps) samples.push_back(step.sample);
   const StepFit fit = fit_steps(samples);
-  ZT_REQUIRE(fit.linear_ns > 0,
-             "the measured steps don't grow with their tokens; the machine is too busy: run "
+  ZT_REQUIRE(fit.linear_ns > 0 && samples.size() > 4, samples.size(),
+             " measured steps don't give a fit (linear ", fit.linear_ns,
+             " ns); the machine is too busy or the model too large: run "
              "'zoetrope profile' again, or with more --seconds");
   LinkRate link;
   if (ranks > 1) link = measure_link(comm);

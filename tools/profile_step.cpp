@@ -15,6 +15,9 @@ namespace {
 
 constexpr int64_t kLargestBatch = 4096, kMostSegments = 8;
 
+/// Of transfers: a neighbour on the core makes them longer by whole time slices, and nothing makes them shorter.
+double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+
 struct Candidate {
   std::string what;
   Plan plan;
@@ -49,23 +52,24 @@ Candidate ring_of_all(int ranks, int64_t tokens_per_rank) {
   return c;
 }
 
-/// Ascending by tokens, as far as the rank's caps go.
+/// The most telling first, since time may not last for all: lengths far apart, packs and rings early. As far
+/// as the rank's caps go.
 std::vector<Candidate> candidates_for(const Rank& rank) {
   const int ranks = rank.comm.size();
   std::vector<Candidate> list;
-  for (const int64_t length : {32, 64, 128, 256, 512, 1024, 2048, 4096})
-    list.push_back(whole_samples(ranks, {length}));
-  for (const int64_t length : {16, 64, 128, 256})
-    list.push_back(whole_samples(ranks, {length, length, length, length}));
-  list.push_back(whole_samples(ranks, std::vector<int64_t>(8, 32)));
-  if (ranks > 1)
-    for (const int64_t tokens : {64, 256, 512, 1024}) list.push_back(ring_of_all(ranks, tokens));
+  const auto whole = [&](size_t count, int64_t tokens) {
+    list.push_back(whole_samples(ranks, std::vector<int64_t>(count, tokens)));
+  };
+  const auto ring = [&](int64_t tokens_per_rank) {
+    if (ranks > 1) list.push_back(ring_of_all(ranks, tokens_per_rank));
+  };
+  whole(1, 64), whole(1, 256), whole(4, 64), whole(1, 1024), ring(512);
+  whole(8, 32), whole(1, 512), whole(1, 2048), ring(64), whole(4, 256);
+  whole(1, 32), whole(1, 128), ring(256), whole(4, 16), whole(4, 128), ring(1024), whole(1, 4096);
   std::erase_if(list, [&](const Candidate& c) {
     return c.tokens > rank.cluster.tokens_per_slot ||
            int64_t(c.size.segments) > rank.cluster.segments_per_slot;
   });
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.tokens < b.tokens; });
   return list;
 }
 
@@ -146,13 +150,15 @@ std::vector<MeasuredStep> measure_steps(Rank& rank, const ModelConfig& model, Re
     const MicroBatch batch = make_synthetic_batch(c.plan, 0, rank.comm.rank(), c.lengths, model);
     run_once(rank, c, batch, model, recorder);  // compiles the kernels of new shapes
     std::vector<double> times;
-    double sum = 0;
+    double spent_here = 0;
+    const int64_t begin = wall_ns();
     do {
       times.push_back(mean_over_ranks(rank.comm, run_once(rank, c, batch, model, recorder)));
-      sum += times.back();
-    } while (times.size() < 9 && (times.size() < 3 || sum < 3e8) && sum + times.back() < left / 4);
+      spent_here = rank.comm.all_reduce_max(double(wall_ns() - begin));
+    } while (times.size() < 9 &&
+             spent_here * double(times.size() + 1) / double(times.size()) < 1e9 * seconds / 15);
     c.size.ns = lower_quartile(times);
-    ns_per_token = std::max(c.size.ns / double(c.tokens), ns_per_token * 0.5);
+    ns_per_token = std::max(spent_here / double(times.size()) / double(c.tokens), ns_per_token * 0.5);
     measured.push_back({c.what, c.size});
     progress(join_message(c.what, ": ", std::round(c.size.ns / 1e4) / 100, " ms, lower quartile of ",
                           times.size()));
@@ -170,7 +176,7 @@ LinkRate measure_link(Comm& comm) {
       comm.barrier();
       times.push_back(comm.all_reduce_max(exchange_seconds(comm, to, from, bytes)));
     }
-    return lower_quartile(times);
+    return least(times);
   };
   return link_rate(seconds_for(kSmallMessage), seconds_for(kLargeMessage));
 }
@@ -184,7 +190,7 @@ LinkRate measure_pair_link(Comm& comm) {
       std::vector<double> times;
       for (int i = 0; i < kLinkRepeats; ++i)
         times.push_back(exchange_seconds(comm, other, other, size == 0 ? kSmallMessage : kLargeMessage));
-      seconds[size] = lower_quartile(times);
+      seconds[size] = least(times);
     }
   } else {
     usleep(500'000);  // no competition for the cores; the two take about a tenth of this
@@ -211,7 +217,7 @@ double measure_all_reduce(const Rank& rank) {
     times.push_back(rank.comm.all_reduce_max(1e-9 * double(wall_ns() - start)));
   }
   rank.parameters.zero_grads();
-  return lower_quartile(times);
+  return least(times);
 }
 
 double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds) {
