@@ -28,6 +28,7 @@ int run_mode(Comm& comm, const std::string& mode, int code) {
   if (mode == "usage") throw UsageError("--frames 0: must be positive");
   if (mode == "stop") {
     const StopSignal stop;
+    comm.barrier();  // every rank listens before anybody is told to send
     if (comm.rank() == 0) std::printf("ready\n");
     std::fflush(stdout);
     while (comm.all_reduce_max(stop.raised() ? 1 : 0) == 0) usleep(1000);
