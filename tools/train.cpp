@@ -126,6 +126,7 @@ Command train_command() {
   command.options.add_flag("steps", setup->steps, "stop after this step, with a checkpoint; 0: the schedule's length");
   command.options.add_flag("resume", setup->resume, "'auto' (newest checkpoint of RUN) or a checkpoint folder");
   command.options.add_flag("change", setup->changes, "what may differ from the checkpoint: cost, memory, config, data");
+  command.ignored_tables = {"ingest"};
   setup->command = command;  // shares `given`
   command.run = [setup] {
     setup->check_flags();
