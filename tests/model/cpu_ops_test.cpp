@@ -46,6 +46,88 @@ Weight make_weight(const Ops& ops, int64_t N, int64_t K, DType compute, uint64_t
   ops.prepare(weight, compute);
   return weight;
 }
+double weight_at(const Weight& weight, int64_t n, int64_t k, DType compute) {
+  const double value = element(weight.value, n, k);
+  return compute == DType::kBF16 ? double(float(bf16(float(value)))) : value;
+}
+
+TEST(CpuOps, LinearForwardAndInputGradient) {
+  const Backend backend;
+  for (const DType compute : kTypes)
+    for (const DType out : {compute, DType::kF32})
+      for (const int64_t T : {0, 1, 2, 31, 33, 257, 600})
+        for (const auto& [N, K] : {std::pair<int64_t, int64_t>{33, 48}, {64, 1}, {1, 31}, {130, 64}}) {
+          SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute), " -> ", name_of(out)));
+          const Weight weight = make_weight(*backend.ops, N, K, compute, 3);
+          const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5), bias = random_vector(N, 2);
+          const Tensor dy = random_matrix(T, N, 4, compute, 1, 0, 3);
+          const Output y(T, N, out), dx(T, K, out);
+          backend.ops->linear(y.view(), x, weight, bias);
+          backend.ops->linear_backward_input(dx.view(), dy, weight);
+          const auto sum = [&](int64_t t, int64_t n, bool mass) {
+            double total = mass ? std::abs(element(bias, n, 0)) : element(bias, n, 0);
+            for (int64_t k = 0; k < K; ++k) {
+              const double term = element(x, t, k) * weight_at(weight, n, k, compute);
+              total += mass ? std::abs(term) : term;
+            }
+            return total;
+          };
+          const auto back = [&](int64_t t, int64_t k, bool mass) {
+            double total = 0;
+            for (int64_t n = 0; n < N; ++n) {
+              const double term = element(dy, t, n) * weight_at(weight, n, k, compute);
+              total += mass ? std::abs(term) : term;
+            }
+            return total;
+          };
+          EXPECT_TRUE(all_within(y.view(), [&](int64_t t, int64_t n) { return sum(t, n, false); },
+                                 [&](int64_t t, int64_t n) {
+                                   const double ref = sum(t, n, false);
+                                   return dot_bound(sum(t, n, true), ref, K + 1) + store_bound(out, ref);
+                                 }));
+          EXPECT_TRUE(all_within(dx.view(), [&](int64_t t, int64_t k) { return back(t, k, false); },
+                                 [&](int64_t t, int64_t k) {
+                                   const double ref = back(t, k, false);
+                                   return dot_bound(back(t, k, true), ref, N) + store_bound(out, ref);
+                                 }));
+          EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
+        }
+}
+
+TEST(CpuOps, LinearWeightGradientAccumulates) {
+  const Backend backend;
+  for (const DType compute : kTypes)
+    for (const int64_t T : {0, 1, 2, 31, 33, 257, 600})
+      for (const auto& [N, K] : {std::pair<int64_t, int64_t>{33, 48}, {64, 1}, {1, 31}, {130, 64}}) {
+        SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute)));
+        const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5), dy = random_matrix(T, N, 4, compute, 1, 0, 3);
+        const Tensor dweight = random_matrix(N, K, 5), dbias = random_vector(N, 6);
+        const Tensor dweight0 = test::clone(dweight), dbias0 = test::clone(dbias);
+        backend.ops->linear_backward_weight(dweight, dbias, dy, x);
+        const auto sum = [&](int64_t n, int64_t k, bool mass) {
+          double total = mass ? std::abs(element(dweight0, n, k)) : element(dweight0, n, k);
+          for (int64_t t = 0; t < T; ++t) {
+            const double term = element(dy, t, n) * element(x, t, k);
+            total += mass ? std::abs(term) : term;
+          }
+          return total;
+        };
+        const auto column = [&](int64_t n, bool mass) {
+          double total = mass ? std::abs(element(dbias0, n, 0)) : element(dbias0, n, 0);
+          for (int64_t t = 0; t < T; ++t) total += mass ? std::abs(element(dy, t, n)) : element(dy, t, n);
+          return total;
+        };
+        EXPECT_TRUE(all_within(dweight, [&](int64_t n, int64_t k) { return sum(n, k, false); },
+                               [&](int64_t n, int64_t k) {
+                                 return dot_bound(sum(n, k, true), sum(n, k, false), T + 1);
+                               }));
+        EXPECT_TRUE(all_within(dbias, [&](int64_t n, int64_t) { return column(n, false); },
+                               [&](int64_t n, int64_t) {
+                                 return dot_bound(column(n, true), column(n, false), T + 1);
+                               }));
+      }
+}
+
 // Layer norm of one row in double; `g` is the gradient of its normalised value.
 struct NormRow {
   double mean = 0, rstd = 0, mass = 0;

@@ -21,10 +21,13 @@ constexpr int64_t kMaxPartialSums = 4096;  // 32 KiB of work space, whatever the
 
 /// Adds the squares of the lanes to eight running sums in double.
 D8 add_squares(D8 total, F16 v) {
-  using F8 = float __attribute__((vector_size(32)));
-  F8 halves[2];
-  std::memcpy(halves, &v, sizeof halves);
-  const D8 low = __builtin_convertvector(halves[0], D8), high = __builtin_convertvector(halves[1], D8);
+  float lanes[simd::kLanes];
+  store(lanes, v);
+  D8 low, high;
+  for (int i = 0; i < 8; ++i) {
+    low[i] = lanes[i];
+    high[i] = lanes[i + 8];
+  }
   return total + low * low + high * high;
 }
 

@@ -9,9 +9,7 @@
 namespace zoetrope {
 
 CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace)
-    : CpuOps(pool, workspace, has_native_bf16()) {}
-CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace, bool native_bf16)
-    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()), native_bf16_(native_bf16) {}
+    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()) {}
 CpuOps::~CpuOps() = default;
 
 int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
@@ -20,8 +18,7 @@ int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, 
   const int64_t blocks = (max_tokens + cpu::kSumRows - 1) / cpu::kSumRows;
   const int64_t sums = Arena::padded((2 * blocks + num_threads) * 2 * widest * 4 + 8 * blocks + 64);
   // oneDNN copies a tile of each operand at most: 16 MiB and the operands of the largest product per thread.
-  const int64_t products = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 1024 * (widest + width))) +
-                           4 * widest * width;  // and a plain copy of the weight that is being prepared
+  const int64_t products = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
   const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
                                                    cpu::attention_backward_bytes(head_width, compute));
   return std::max({sums, products, attention}) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);

@@ -10,13 +10,10 @@
 namespace zoetrope {
 
 class Products;  // oneDNN behind a wall: only products.cpp sees it
-struct Product;
 
 class CpuOps final : public Ops {
  public:
   CpuOps(const ThreadPool& pool, Arena& workspace);
-  /// With a choice that tests make: bf16 tensors through f32 products although the processor has others.
-  CpuOps(const ThreadPool& pool, Arena& workspace, bool native_bf16);
   ~CpuOps() override;
 
   const char* name() const override { return "cpu"; }
@@ -83,22 +80,14 @@ class CpuOps final : public Ops {
              const Tensor& grad, const AdamwStep& step) const override;
 
  private:
-  /// Type that products of `compute` tensors really run in: f32 where the processor has no bf16 products.
-  DType product_type(DType compute) const;
-  /// Whether the library's layout of a [k, n] operand takes no padding (Note [Prepared weights]).
-  bool packs(int64_t k, int64_t n, DType type) const;
-  /// f32 values rounded to bf16 and back.
-  void map_rounded(const Tensor& to, const Tensor& from) const;
-  /// y = x b + bias in row tiles over the pool; `product` brings n, k and b's strides.
-  void run_rows(const Tensor& y, const Tensor& x, Product product, const Tensor& b, const Tensor& bias) const;
-  /// dweight += dy^T x.
-  void sum_products(const Tensor& dweight, const Tensor& dy, const Tensor& x) const;
+  /// y [T, n] = x [T, k] b [k, n] + bias, in row tiles over the pool.
+  void run_rows(const Tensor& y, const Tensor& x, int64_t n, int64_t k, const void* b, int64_t b_row,
+                int64_t b_column, const void* bias) const;
 
   const ThreadPool& pool_;
   Arena& workspace_;
   Stream stream_{Device::kCpu};
   std::unique_ptr<Products> products_;
-  bool native_bf16_;
   mutable std::function<void()> progress_;
 };
 

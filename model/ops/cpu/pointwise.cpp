@@ -15,41 +15,28 @@ using simd::for_lanes;
 using simd::load;
 using simd::store;
 
+F16 sigmoid(F16 x) { return 1.0f / (1.0f + simd::exp(-x)); }
+
 // The tanh form of GELU is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3).
-constexpr float kTwoRootTwoOverPi = 1.5957691216057308f, kCubic = 0.044715f, kLog2e = 1.44269504088896341f;
+constexpr float kTwoRootTwoOverPi = 1.5957691216057308f, kCubic = 0.044715f;
 
-/// e^-x within [2^-126, 2^126]; NaN stays NaN.
-F16 falling_exp(F16 x) {
-  const F16 exponent = x * -kLog2e;
-  return simd::exp2<6>(exponent > 126.0f ? simd::splat(126.0f) : exponent);
-}
-
-template <Activation kActivation>
-F16 activated(F16 x) {
-  if constexpr (kActivation == Activation::kNone) return x;
-  const F16 argument = kActivation == Activation::kGelu ? kTwoRootTwoOverPi * x * (1.0f + kCubic * x * x) : x;
-  return x * simd::reciprocal(1.0f + falling_exp(argument));
-}
-
-template <Activation kActivation>
-F16 slope(F16 x) {
-  if constexpr (kActivation == Activation::kNone) return simd::splat(1.0f);
-  constexpr bool kGelu = kActivation == Activation::kGelu;
-  const F16 squared = x * x;
-  const F16 argument = kGelu ? kTwoRootTwoOverPi * x * (1.0f + kCubic * squared) : x;
-  const F16 inner = kGelu ? kTwoRootTwoOverPi * x * (1.0f + 3 * kCubic * squared) : x;  // x d(argument)/dx
-  const F16 fall = falling_exp(argument), rise = simd::reciprocal(1.0f + fall);
-  return rise + inner * rise * (fall * rise);
-}
-
-/// Calls run.operator()<the activation>().
-template <class Run>
-void choose(Activation activation, const Run& run) {
+F16 activated(F16 x, Activation activation) {
   switch (activation) {
-    case Activation::kNone: return run.template operator()<Activation::kNone>();
-    case Activation::kGelu: return run.template operator()<Activation::kGelu>();
-    case Activation::kSilu: return run.template operator()<Activation::kSilu>();
+    case Activation::kNone: return x;
+    case Activation::kGelu: return x * sigmoid(kTwoRootTwoOverPi * x * (1.0f + kCubic * x * x));
+    case Activation::kSilu: return x * sigmoid(x);
   }
+  return x;
+}
+
+F16 slope(F16 x, Activation activation) {
+  if (activation == Activation::kNone) return simd::splat(1.0f);
+  const bool gelu = activation == Activation::kGelu;
+  const F16 squared = x * x;
+  const F16 argument = gelu ? kTwoRootTwoOverPi * x * (1.0f + kCubic * squared) : x;
+  const F16 inner = gelu ? kTwoRootTwoOverPi * x * (1.0f + 3 * kCubic * squared) : x;  // x d(argument)/dx
+  const F16 rise = 1.0f / (1.0f + simd::exp(-argument)), fall = 1.0f / (1.0f + simd::exp(argument));
+  return rise + inner * rise * fall;
 }
 
 void check_segments(const char* op, const Tensor& gate, const Tensor& segment, int64_t T, int64_t D) {
@@ -82,9 +69,12 @@ void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& 
 }  // namespace
 
 void CpuOps::activate(const Tensor& y, const Tensor& x, Activation activation) const {
-  choose(activation, [&]<Activation kActivation>() {
-    map("activate", pool_, y, x, [](F16 v, auto*, int64_t) { return activated<kActivation>(v); });
-  });
+  const auto run = [&]<Activation kActivation>() {
+    map("activate", pool_, y, x, [](F16 v, auto*, int64_t) { return activated(v, kActivation); });
+  };
+  if (activation == Activation::kGelu) run.operator()<Activation::kGelu>();
+  else if (activation == Activation::kSilu) run.operator()<Activation::kSilu>();
+  else run.operator()<Activation::kNone>();
 }
 
 void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor& x,
@@ -97,14 +87,9 @@ void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor&
   dispatch(dx.dtype(), [&]<class Dx>(Dx) {
     dispatch(dy.dtype(), [&]<class Dy>(Dy) {
       dispatch(x.dtype(), [&]<class X>(X) {
-        choose(activation, [&]<Activation kActivation>() {
-          for_rows(pool_, T, [&](int64_t t) {
-            Dx* to = dx.row<Dx>(t);
-            const Dy* grad = dy.row<Dy>(t);
-            const X* from = x.row<X>(t);
-            for_lanes(D, [&](int64_t i, int64_t n) {
-              store(to + i, load(grad + i, n) * slope<kActivation>(load(from + i, n)), n);
-            });
+        for_rows(pool_, T, [&](int64_t t) {
+          for_lanes(D, [&](int64_t i, int64_t n) {
+            store(dx.row<Dx>(t) + i, load(dy.row<Dy>(t) + i, n) * slope(load(x.row<X>(t) + i, n), activation), n);
           });
         });
       });

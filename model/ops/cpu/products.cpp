@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <dnnl.hpp>
-#include <map>
 #include <mutex>
-#include <tuple>
 #include <unordered_map>
 
 #include "core/check.h"
@@ -22,9 +20,7 @@ memory::data_type type_of(DType dtype) {
 }
 
 memory::desc a_desc(const Product& p) { return {{p.m, p.k}, type_of(p.in), {p.a_row, p.a_column}}; }
-memory::desc plain_desc(int64_t k, int64_t n, int64_t row, int64_t column, DType type) {
-  return {{k, n}, type_of(type), {row, column}};
-}
+memory::desc b_desc(const Product& p) { return {{p.k, p.n}, type_of(p.in), {p.b_row, p.b_column}}; }
 memory::desc c_desc(const Product& p) { return {{p.m, p.n}, type_of(p.out), {p.c_row, 1}}; }
 memory::desc bias_desc(const Product& p) { return {{1, p.n}, type_of(p.bias), {p.n, 1}}; }
 
@@ -33,7 +29,7 @@ const dnnl::engine& cpu_engine() {
   return engine;
 }
 
-dnnl::matmul::primitive_desc describe(const Product& p, const memory::desc& b) {
+dnnl::matmul::primitive_desc describe(const Product& p) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (p.accumulate) {
@@ -43,12 +39,12 @@ dnnl::matmul::primitive_desc describe(const Product& p, const memory::desc& b) {
   }
 #if DNNL_VERSION_MAJOR >= 3
   if (p.has_bias)
-    return {cpu_engine(), a_desc(p), b, bias_desc(p), c_desc(p), attributes};
-  return {cpu_engine(), a_desc(p), b, c_desc(p), attributes};
+    return {cpu_engine(), a_desc(p), b_desc(p), bias_desc(p), c_desc(p), attributes};
+  return {cpu_engine(), a_desc(p), b_desc(p), c_desc(p), attributes};
 #else
   if (p.has_bias)
-    return {dnnl::matmul::desc(a_desc(p), b, bias_desc(p), c_desc(p)), attributes, cpu_engine()};
-  return {dnnl::matmul::desc(a_desc(p), b, c_desc(p)), attributes, cpu_engine()};
+    return {dnnl::matmul::desc(a_desc(p), b_desc(p), bias_desc(p), c_desc(p)), attributes, cpu_engine()};
+  return {dnnl::matmul::desc(a_desc(p), b_desc(p), c_desc(p)), attributes, cpu_engine()};
 #endif
 }
 
@@ -70,7 +66,7 @@ struct Entry {
 struct Hash {
   size_t operator()(const Product& p) const {
     const int64_t numbers[] = {p.m, p.n, p.k, p.a_row, p.a_column, p.b_row, p.b_column, p.c_row,
-                               int64_t(p.in), int64_t(p.out), int64_t(p.bias), p.has_bias, p.accumulate, p.packed};
+                               int64_t(p.in), int64_t(p.out), int64_t(p.bias), p.has_bias, p.accumulate};
     return fnv1a({reinterpret_cast<const char*>(numbers), sizeof numbers});
   }
 };
@@ -84,19 +80,6 @@ struct Hash {
 struct Products::Cache {
   std::mutex mutex;
   std::unordered_map<Product, Entry, Hash> entries;
-  std::map<std::tuple<int64_t, int64_t, DType>, memory::desc> layouts;
-
-  /// Layout of a packed [k, n] operand: what the library picks for a full tile of rows.
-  memory::desc layout(int64_t k, int64_t n, DType in) {
-    const auto found = layouts.find({k, n, in});
-    if (found != layouts.end()) return found->second;
-    omp_set_num_threads(1);
-    Product tile{kProductRows, n, k, k, 1, n, 1, n, in, in};
-    const memory::desc any({k, n}, type_of(in), memory::format_tag::any);
-    const memory::desc chosen = describe(tile, any).weights_desc();
-    layouts.emplace(std::tuple{k, n, in}, chosen);
-    return chosen;
-  }
 
   const Entry& find(const Product& product) {
     const std::lock_guard lock(mutex);
@@ -104,9 +87,7 @@ struct Products::Cache {
     if (found != entries.end()) return found->second;
     omp_set_num_threads(1);
     try {
-      const auto description = describe(product, product.packed ? layout(product.k, product.n, product.in)
-                                                                : plain_desc(product.k, product.n, product.b_row,
-                                                                             product.b_column, product.in));
+      const auto description = describe(product);
       return entries.emplace(product, Entry{dnnl::matmul(description), description,
                                             description.impl_info_str()}).first->second;
     } catch (const dnnl::error& error) {
@@ -123,25 +104,6 @@ Products::~Products() = default;
 int64_t Products::scratch_bytes(const Product& product) const {
   if (is_spread_column(product)) return scratch_bytes(one_row(product));
   return int64_t(cache_->find(product).description.scratchpad_desc().get_size());
-}
-
-int64_t Products::packed_bytes(int64_t k, int64_t n, DType in) const {
-  const std::lock_guard lock(cache_->mutex);
-  return int64_t(cache_->layout(k, n, in).get_size());
-}
-
-void Products::pack(void* to, const void* from, int64_t k, int64_t n, int64_t row, int64_t column, DType in) const {
-  memory::desc layout;
-  {
-    const std::lock_guard lock(cache_->mutex);
-    layout = cache_->layout(k, n, in);
-  }
-  thread_local dnnl::stream stream(cpu_engine());
-  omp_set_num_threads(1);
-  memory source(plain_desc(k, n, row, column, in), cpu_engine(), const_cast<void*>(from));
-  memory packed(layout, cpu_engine(), to);
-  dnnl::reorder(source, packed).execute(stream, source, packed);
-  stream.wait();
 }
 
 const char* Products::implementation(const Product& product) const {
@@ -163,7 +125,7 @@ void Products::run(const Product& p, void* c, const void* a, const void* b, cons
     return memory(desc, cpu_engine(), const_cast<void*>(data));
   };
   std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, wrap(a_desc(p), a)},
-                                            {DNNL_ARG_WEIGHTS, wrap(entry.description.weights_desc(), b)},
+                                            {DNNL_ARG_WEIGHTS, wrap(b_desc(p), b)},
                                             {DNNL_ARG_DST, wrap(c_desc(p), c)},
                                             {DNNL_ARG_SCRATCHPAD, wrap(entry.description.scratchpad_desc(), scratch)}};
   if (p.has_bias) arguments.emplace(DNNL_ARG_BIAS, wrap(bias_desc(p), bias));
@@ -172,9 +134,9 @@ void Products::run(const Product& p, void* c, const void* a, const void* b, cons
 }
 
 bool has_native_bf16() {
-  // The values are sets of instruction groups, and later processors' contain earlier ones'.
-  const int wanted = int(dnnl::cpu_isa::avx512_core_bf16);
-  return (int(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  using enum dnnl::cpu_isa;
+  return isa == avx512_core_bf16 || isa == avx512_core_amx;
 }
 
 }  // namespace zoetrope

@@ -15,11 +15,8 @@ struct Product {
   int64_t a_row = 0, a_column = 1, b_row = 0, b_column = 1, c_row = 0;
   DType in = DType::kF32, out = DType::kF32, bias = DType::kF32;
   bool has_bias = false, accumulate = false;
-  bool packed = false;  ///< b is in the library's own layout (`Products::pack`); its strides are not used
   bool operator==(const Product&) const = default;
 };
-
-inline constexpr int64_t kProductRows = 256;  ///< rows of a full tile, see Note [Row tiles] in matmul.cpp
 
 class Products {
  public:
@@ -28,11 +25,6 @@ class Products {
 
   /// Bytes of scratchpad that one thread needs for a product of these sizes.
   int64_t scratch_bytes(const Product& product) const;
-  /// Bytes of a [k, n] right operand in the layout that the library likes best, whatever the rows m.
-  int64_t packed_bytes(int64_t k, int64_t n, DType in) const;
-  /// Lays `from` (element (i, j) at i * row + j * column, one of them 1) out that way, on the calling thread.
-  void pack(void* to, const void* from, int64_t k, int64_t n, int64_t row, int64_t column, DType in) const;
-
   /// Runs the product on the calling thread alone.
   void run(const Product& product, void* c, const void* a, const void* b, const void* bias,
            void* scratch) const;

@@ -2,10 +2,6 @@
 // Used by every file of the CPU backend; bf16 is widened on load and rounded on store.
 #pragma once
 
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -92,6 +88,31 @@ inline double sum(D8 v) {
 }
 inline F16 max(F16 a, F16 b) { return a > b ? a : b; }
 
+/// e^x within 2 units in the last place; below -87.3 it is 0, above 88.7 infinity, NaN stays NaN.
+/// Source: x = n ln 2 + r, |r| <= ln 2 / 2; Taylor polynomial of degree 7 (next term 5e-9).
+inline F16 exp(F16 x) {
+  constexpr float kLog2e = 1.44269504088896341f;
+  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;  // high part exact in 10 bits
+  constexpr float kLowest = -87.3f, kHighest = 88.7f;
+  F16 c = x < kLowest ? splat(kLowest) : x;
+  c = c > kHighest ? splat(kHighest) : c;
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to the nearest integer, in the low bits
+  const F16 shifted = c * kLog2e + kRound;
+  const F16 n = shifted - kRound;
+  const F16 r = (c - n * kLn2High) - n * kLn2Low;
+  F16 p = r * (1.0f / 5040) + (1.0f / 720);
+  p = p * r + (1.0f / 120);
+  p = p * r + (1.0f / 24);
+  p = p * r + (1.0f / 6);
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const I16 exponent = std::bit_cast<I16>(shifted) << 23;
+  const F16 y = std::bit_cast<F16>(std::bit_cast<I16>(p) + exponent);
+  const F16 low = x < kLowest ? splat(0.0f) : (x > kHighest ? splat(std::numeric_limits<float>::infinity()) : y);
+  return x == x ? low : x;
+}
+
 /// 2^x for x <= 127, at least 2^-126; NaN stays NaN. Relative error 1e-8 + rounding for degree 6, 7e-6 for 4.
 /// Source: x = n + f, |f| <= 1/2; 2^f = 1 + f q(f), q interpolating (2^f - 1) / f at Chebyshev nodes.
 template <int kDegree>
@@ -114,16 +135,6 @@ inline F16 exp2(F16 x) {
   }
   p = p * f + 1.0f;
   return std::bit_cast<F16>(std::bit_cast<I16>(p) + (std::bit_cast<I16>(shifted) << 23));
-}
-
-/// 1 / x within 2 units in the last place, for finite x that is no subnormal.
-inline F16 reciprocal(F16 x) {
-#ifdef __AVX512F__
-  const F16 guess = F16(_mm512_maskz_rcp14_ps(0xffff, __m512(x)));  // 2^-14; a Newton step squares it
-  return guess + guess * (1.0f - x * guess);
-#else
-  return 1.0f / x;
-#endif
 }
 
 }  // namespace zoetrope::simd
