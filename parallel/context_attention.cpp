@@ -79,6 +79,7 @@ struct ContextAttention::State {
   void post_keys(RingRows& ring, bool backward, int step);
   void post_gradients(RingRows& ring, int step);
   void collect_gradients(const Tensor& dk, const Tensor& dv);
+  int64_t hiding_keys(int64_t tokens) const;
 };
 
 std::vector<RingRows> ContextAttention::State::find_rings(const MicroBatch& batch,
@@ -147,6 +148,13 @@ void ContextAttention::State::collect_gradients(const Tensor& dk, const Tensor& 
   if (fault == RingFault::kLoseGradient) return;
   ops.add(rows_of(dk, ring), areas.returned.keys(ring.tokens));
   ops.add(rows_of(dv, ring), areas.returned.values(ring.tokens));
+}
+
+/// Own keys that backward computes while the first mate's K, V arrive; the others hide the last dK, dV on their way
+/// home. Both parts last as long as the messages that they hide.
+int64_t ContextAttention::State::hiding_keys(int64_t tokens) const {
+  const int64_t arriving = areas.own.bytes(tokens), returning = areas.returned.bytes(tokens);
+  return tokens * arriving / std::max<int64_t>(1, arriving + returning);
 }
 
 ContextAttention::ContextAttention(const Ops& ops, Comm& comm, Arena& arena, const ModelConfig& config,
@@ -238,11 +246,18 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
     RingRows& ring = rings[r];
     const auto differentiate = [&](const Tensor& dkeys, const Tensor& dvalues, const Tensor& keys,
                                    const Tensor& values) {
+      if (keys.rows() == 0) return;
       const AttentionItem item{0, ring.tokens, 0, keys.rows()};
       s.ops.attention_backward(rows_of(dq, ring), dkeys, dvalues, rows_of(dout, ring), rows_of(q, ring), keys,
                                values, rows_of(lse, ring), rows_of(delta, ring), {&item, 1}, num_heads, scale);
     };
-    differentiate(rows_of(dk, ring), rows_of(dv, ring), rows_of(k, ring), rows_of(v, ring));
+    const auto differentiate_own = [&](int64_t from, int64_t to) {
+      const auto part = [&](const Tensor& tensor) { return rows_of(tensor, ring).slice_rows(from, to); };
+      differentiate(part(dk), part(dv), part(k), part(v));
+    };
+    const bool last = r + 1 == rings.size() && local_items.empty();
+    const int64_t first_part = last ? s.hiding_keys(ring.tokens) : ring.tokens;
+    differentiate_own(0, first_part);
     for (int step = 1; step <= ring.last_step(); ++step) {
       const KeyValueArea& arrived = s.areas.mates[s.key_parity ^ 1];
       s.wait(s.keys);
@@ -257,6 +272,7 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
       s.post_gradients(ring, step);
     }
     if (r + 1 < rings.size()) start(rings[r + 1]);
+    differentiate_own(first_part, ring.tokens);
   }
   if (!local_items.empty())
     s.ops.attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, local_items, num_heads, scale);
