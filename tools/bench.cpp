@@ -56,7 +56,7 @@ void check(BenchOptions& options, bool planners_given) {
 }
 
 int bench_ops(const BenchOptions& options, Comm& comm) {
-  if (comm.size() > 1) throw UsageError("bench ops measures one rank; leave --ranks out");
+  if (comm.size() > 1) throw UsageError("bench ops measures one rank; leave --ranks out, and start it without mpirun or srun");
   const ModelConfig& model = options.config.model;
   OpsBench ops;
   ops.threads = threads_per_rank(options.config.parallel, 1);
@@ -122,7 +122,7 @@ Command bench_command() {
     check(*options, planners);
     // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
     const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
-    if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 1;
+    if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 0;
     return run_on_ranks(options->config.parallel.ranks,
                         [options](Comm& comm) { return run(*options, comm); });
   };

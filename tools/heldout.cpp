@@ -91,6 +91,7 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const OpenedRun& ru
 }
 
 int run_heldout(const HeldoutFlags& flags, Comm& comm) {
+  if (comm.size() > 1) throw UsageError("heldout runs on one rank; start it without mpirun or srun");
   const Dataset heldout(flags.data), training(flags.train_data);
   ZT_REQUIRE(heldout.patch() == training.patch(), "'", flags.data, "' and '", flags.train_data, "' were made with different patches");
   int64_t longest = 0;
@@ -128,7 +129,7 @@ Command heldout_command() {
   command.run = [flags] {
     for (const auto& [name, value] : {std::pair{"run", &flags->run}, {"data", &flags->data}, {"train-data", &flags->train_data}})
       if (value->empty()) throw UsageError(join_message("missing --", name));
-    return run_on_ranks(1, [flags](Comm& comm) { return run_heldout(*flags, comm); });
+    return run_on_ranks(0, [flags](Comm& comm) { return run_heldout(*flags, comm); });
   };
   return command;
 }

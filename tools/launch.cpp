@@ -148,6 +148,7 @@ int launch_ranks(int argc, char** argv, int64_t num_ranks) {
 }
 
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
+  if (num_ranks < 0) throw UsageError(join_message("--ranks ", num_ranks, ", expected at least 1"));
   if (!launched_by_mpi()) {
     if (num_ranks > 1) {
       std::vector<std::string> words = own_command_line();
@@ -163,9 +164,10 @@ int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
     const std::unique_ptr<Comm> comm = make_mpi_comm();
     code = run_here(*comm, [&](Comm& here) {
       check_world_size(here);
-      if (num_ranks > 1 && num_ranks != here.size())
-        throw UsageError(join_message("--ranks ", num_ranks, ", but mpirun or srun started ", here.size(),
-                                      "; leave --ranks out, or give it the same number"));
+      if (num_ranks > 0 && num_ranks != here.size())
+        throw UsageError(join_message("--ranks (or the config's parallel.ranks) is ", num_ranks, ", but mpirun or srun started ",
+                                      here.size(), "; give --ranks ", here.size(), ", or start ", num_ranks,
+                                      ", or leave ranks out and take what is given"));
       return body(here);
     });
   }

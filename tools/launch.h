@@ -15,7 +15,7 @@ namespace zoetrope {
 /// Inside mpirun or srun it runs here, on the ranks that they gave; otherwise one rank runs here and more are
 /// started by `launch_ranks` with this process's own command line. `num_ranks` 0: one, or what mpirun gave.
 /// An error on one rank ends all, naming the rank.
-/// Throws: UsageError when `num_ranks` differs from what mpirun gave.
+/// Throws: UsageError when `num_ranks` is negative, or given and not what mpirun gave, 1 included.
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body);
 
 /// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their exit

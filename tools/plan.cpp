@@ -17,7 +17,8 @@ void check(const PlanToolOptions& options, const Command& command) {
   const bool from_file = !options.lengths.empty();
   require(!(from_file && command.was_given("data")) && (from_file || !options.config.data.data.empty()),
           "plan: give either --data DATASET or --lengths FILE");
-  require(options.config.parallel.ranks > 0, "plan: --ranks is ", options.config.parallel.ranks, ", expected at least 1");
+  const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
+  require(options.config.parallel.ranks >= least, "plan: --ranks is ", options.config.parallel.ranks, ", expected at least 1");
   require(options.plan.batch > 0, "plan: --batch is ", options.plan.batch, ", expected at least 1");
   require(options.step >= 0 && options.plan.cp >= 0 && options.tokens_per_rank >= 0,
           "plan: --step, --cp and --tokens-per-rank can't be negative");

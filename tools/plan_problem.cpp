@@ -12,7 +12,7 @@
 namespace zoetrope {
 
 PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::string& source) {
-  const int64_t ranks = options.config.parallel.ranks, batch = options.plan.batch;
+  const int64_t ranks = std::max<int64_t>(1, options.config.parallel.ranks), batch = options.plan.batch;
   int64_t features = options.config.model.in_features();
   std::vector<int64_t> all;
   if (options.lengths.empty()) {

@@ -22,7 +22,7 @@ namespace {
 struct SampleFlags {
   std::string run, out, size = "96x64";
   SampleRequest request;
-  int64_t frames = 17, seed = 0, ranks = 1;
+  int64_t frames = 17, seed = 0, ranks = 0;
   double fps = 8;
 };
 
@@ -127,7 +127,7 @@ Command sample_command() {
   command.options.add_flag("guidance", flags->request.guidance, "classifier-free guidance; 1 turns it off");
   command.options.add_flag("shift", flags->request.shift, "timestep shift of the sampling grid");
   command.options.add_flag("seed", flags->seed, "of the noise");
-  command.options.add_flag("ranks", flags->ranks, "ranks that share the sample");
+  command.options.add_flag("ranks", flags->ranks, "ranks that share the sample; 0: one, or what mpirun or srun gives");
   command.run = [flags] {
     if (flags->run.empty()) throw UsageError("no run: give --run RUN, a folder of `zoetrope train`");
     if (flags->out.empty()) throw UsageError("no output: give --out FILE.mp4");

@@ -49,13 +49,12 @@ Command selftest_command() {
   command.footer =
       "Compares loss and every gradient of a small network. The tolerance is four times the largest difference among\n"
       "one-rank runs that differ only in the order of summation. Exit code 3 when a deviation exceeds it.";
-  command.options.add_flag("ranks", flags->ranks, "ranks to start; 0: one, or what mpirun or srun gave");
+  command.options.add_flag("ranks", flags->ranks, "ranks to start; 0: one, or what mpirun or srun gives");
   command.options.add_flag("precision", flags->precision, "type of the products", {"f32", "bf16"});
   command.options.add_flag("seed", flags->seed, "seed of the network, the noise and the random plans");
   command.options.add_flag("random-plans", flags->random_plans, "random valid plans besides those of the planners");
   command.options.add_flag("json", flags->json, "print the report as JSON");
   command.run = [flags] {
-    if (flags->ranks < 0) throw UsageError(join_message("--ranks ", flags->ranks, ": expected at least 1"));
     if (flags->random_plans < 0)
       throw UsageError(join_message("--random-plans ", flags->random_plans, ": expected at least 0"));
     return run_on_ranks(flags->ranks, [flags](Comm& comm) { return selftest(*flags, comm); });

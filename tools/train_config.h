@@ -31,9 +31,9 @@ struct PlanOptions {
 };
 
 struct ParallelOptions {
-  int64_t ranks = 1, threads_per_rank = 0;
+  int64_t ranks = 0, threads_per_rank = 0;
   void visit(auto&& field) {
-    field("ranks", ranks, "ranks to start (under mpirun or srun: what they give)");
+    field("ranks", ranks, "ranks to start; 0: one, or what mpirun or srun gives");
     field("threads-per-rank", threads_per_rank, "compute threads of a rank; 0: cores of the node / its ranks");
   }
 };

@@ -114,18 +114,43 @@ TEST(Launch, KilledLauncherLeavesNoRank) {
   while (count_probes(mark) > 0) usleep(1000);  // ctest's time-out ends a hang
 }
 
-TEST(Launch, MpirunOfAnotherCountIsWrongUse) {
-  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
-  const LaunchPlan plan = plan_launch(4, 2, 1, true, false, "/tmp", "/tmp");
+/// Runs a command under an mpirun that a user started for two ranks.
+Finished run_under_mpirun(const std::vector<std::string>& words) {
   std::vector<std::string> command{"env"};
-  command.insert(command.end(), plan.environment.begin(), plan.environment.end());
-  for (const std::string& word : {std::string("mpirun"), std::string("-n"), std::string("2"), std::string("--map-by"),
-                                  std::string(":OVERSUBSCRIBE"), probe(), std::string("3"), std::string("exit")})
-    command.push_back(word);
-  const Finished finished = run_process(command);
-  EXPECT_EQ(finished.exit_code, 2) << finished.output;
-  EXPECT_TRUE(contains(finished.output, "--ranks 3, but mpirun or srun started 2")) << finished.output;
+  for (const std::string& variable : plan_launch(4, 2, 1, true, false, "/tmp", "/tmp").environment)
+    if (variable != "ZOETROPE_LAUNCHED=1") command.push_back(variable);
+  command.insert(command.end(), {"mpirun", "-n", "2", "--map-by", ":OVERSUBSCRIBE"});
+  command.insert(command.end(), words.begin(), words.end());
+  return run_process(command);
 }
+
+TEST(Launch, WithoutRanksItTakesWhatMpirunGives) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  const Finished finished = run_under_mpirun({probe(), "0", "exit"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  for (const char* text : {"rank 0 of 2 on mpi", "rank 1 of 2 on mpi"}) EXPECT_TRUE(contains(finished.output, text)) << finished.output;
+}
+
+TEST(Launch, MpirunOfAnotherCountIsWrongUseInEveryCommand) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  const std::string config = ZT_SOURCE_DIR "/configs/tiny.toml";
+  const std::vector<std::vector<std::string>> commands{
+      {"train", "--config", config, "--data", "none", "--run", "none", "--ranks", "1"},
+      {"train", "--config", ZT_SOURCE_DIR "/configs/quickstart.toml", "--data", "none", "--run", "none", "--ranks", "3"},
+      {"sample", "--run", "none", "--prompt", "a cup", "--out", "none.mp4", "--ranks", "1"},
+      {"profile", "--config", config, "--out", "none.toml", "--ranks", "1"},
+      {"bench", "cp", "--config", config, "--data", "none", "--ranks", "1"},
+      {"selftest", "--ranks", "1"}};
+  for (std::vector<std::string> words : commands) {
+    const std::string said = join_message(" is ", words.back(), ", but mpirun or srun started 2; give --ranks 2");
+    words.insert(words.begin(), ZT_BINARY);
+    const Finished finished = run_under_mpirun(words);
+    EXPECT_EQ(finished.exit_code, 2) << words[1] << ": " << finished.output;
+    EXPECT_TRUE(contains(finished.output, said)) << words[1] << ": " << finished.output;
+  }
+}
+
+TEST(Launch, NegativeRanksAreWrongUse) { EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "-2"}).exit_code, 2); }
 
 TEST(LaunchPlan, TellsEachVersionWhatItNeeds) {
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
