@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "core/check.h"
 #include "core/log.h"
 #include "tools/launch_folders.h"
+#include "tools/rank_watch.h"
 
 extern char** environ;
 
@@ -75,38 +76,66 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   _exit(127);
 }
 
+/// The next signal that waits, or 0.
+int next_signal(int signals) {
+  signalfd_siginfo info{};
+  return read(signals, &info, sizeof info) == ssize_t(sizeof info) ? int(info.ssi_signo) : 0;
+}
+
+/// Says which rank was killed, unless a rank has named an error itself.
+void report_death(RankWatch& watch, int code) {
+  while (watch.collect()) {
+  }
+  const std::optional<RankWatch::Death> death = watch.first_death();
+  if (!death && code <= 128) return;
+  const std::string who = death ? join_message("rank ", death->rank, " (pid ", death->pid, ")") : "a rank, or mpirun,";
+  if (code <= 128) {
+    log_error(join_message(who, " ended without a word, so all ranks were ended"));
+    return;
+  }
+  const int number = code - 128;
+  const char* hint = number == SIGKILL ? "; if nobody sent it, the kernel did for want of memory, and dmesg says so" : "";
+  log_error(join_message(who, " was killed by signal ", number, " (", strsignal(number), "), so all ranks were ended", hint));
+}
+
 /// Waits for mpirun. A stop signal becomes SIGUSR1, again every second: one that came too early is lost.
-int wait_for_ranks(pid_t mpirun, const sigset_t& signals) {
+int wait_for_ranks(pid_t mpirun, int signals, RankWatch& watch) {
   int interrupts = 0;
   bool stopping = false;
   for (;;) {
     int status = 0;
-    if (waitpid(mpirun, &status, WNOHANG) == mpirun)
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const timespec one_second{1, 0};
-    const int number = sigtimedwait(&signals, nullptr, &one_second);  // SIGCHLD ends the wait at once
-    if (number == SIGINT && ++interrupts > 1) {
-      log_warning("interrupted twice: ending without a checkpoint");
-      kill(mpirun, SIGTERM);
-    } else if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
-      stopping = true;
+    if (waitpid(mpirun, &status, WNOHANG) == mpirun) {
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (interrupts < 2) report_death(watch, code);
+      return code;
+    }
+    watch.wait(signals, 1000);  // SIGCHLD ends the wait at once
+    while (const int number = next_signal(signals)) {
+      if (number == SIGINT && ++interrupts > 1) {
+        log_warning("interrupted twice: ending without a checkpoint");
+        kill(mpirun, SIGTERM);
+      } else if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
+        stopping = true;
+      }
     }
     if (stopping && interrupts < 2) kill(mpirun, SIGUSR1);
   }
 }
 
-int run_here(Comm& comm, const std::function<int(Comm&)>& body) {
+int run_here(Comm& comm, RankReport& report, const std::function<int(Comm&)>& body) {
   set_log_rank(comm.rank(), comm.size());
   try {
     return int(comm.all_reduce_max(body(comm)));
   } catch (const UsageError& error) {
     // Every rank finds the same fault in the same flags: the first one says so.
     if (comm.size() == 1) throw;
+    report.fails();
     if (comm.rank() > 0) sleep(2);
     log_error(error.what());
     std::_Exit(2);
   } catch (const std::exception& error) {
     if (comm.size() == 1) throw;
+    report.fails();
     comm.abort(error.what());
   }
   return 3;
@@ -125,8 +154,9 @@ void check_world_size(const Comm& comm) {
 int launch_ranks(int argc, char** argv, int64_t num_ranks) {
   ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks, ": this build has no MPI; install libopenmpi-dev and configure again");
   const LaunchFolders folders;
+  RankWatch watch;
   const LaunchPlan plan = plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings(),
-                                      folders.session(), folders.shared_memory());
+                                      folders.session(), folders.shared_memory(), watch.address());
   for (const std::string& note : plan.notes) log_info(note);
   std::vector<std::string> words{"mpirun"};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
@@ -139,10 +169,13 @@ int launch_ranks(int argc, char** argv, int64_t num_ranks) {
   sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) sigaddset(&signals, number);
   sigprocmask(SIG_BLOCK, &signals, &before);
+  const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  ZT_REQUIRE(descriptor >= 0, "signals can't be waited for: ", std::strerror(errno));
   const pid_t mpirun = fork();
   ZT_REQUIRE(mpirun >= 0, "mpirun can't be started: ", std::strerror(errno));
   if (mpirun == 0) exec_mpirun(std::move(words), std::move(variables));
-  const int code = wait_for_ranks(mpirun, signals);
+  const int code = wait_for_ranks(mpirun, descriptor, watch);
+  close(descriptor);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return code;
 }
@@ -155,14 +188,16 @@ int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
       std::vector<char*> argv = pointers_to(words);
       return launch_ranks(int(words.size()), argv.data(), num_ranks);
     }
-    return run_here(*make_single_comm(), body);
+    RankReport nobody;
+    return run_here(*make_single_comm(), nobody, body);
   }
   if (std::getenv("ZOETROPE_LAUNCHED") != nullptr) prctl(PR_SET_PDEATHSIG, SIGKILL);  // mpirun is the parent
+  RankReport report;
   initialise_mpi(nullptr, nullptr);
   int code = 0;
   {
     const std::unique_ptr<Comm> comm = make_mpi_comm();
-    code = run_here(*comm, [&](Comm& here) {
+    code = run_here(*comm, report, [&](Comm& here) {
       check_world_size(here);
       if (num_ranks > 0 && num_ranks != here.size())
         throw UsageError(join_message("--ranks (or the config's parallel.ranks) is ", num_ranks, ", but mpirun or srun started ",

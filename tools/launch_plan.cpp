@@ -10,7 +10,7 @@
 namespace zoetrope {
 
 LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads,
-                       const std::string& session, const std::string& shared_memory) {
+                       const std::string& session, const std::string& shared_memory, const std::string& address) {
   const bool is_old = major < 5;
   const bool crowded = num_ranks > num_cores;
   LaunchPlan plan;
@@ -22,7 +22,7 @@ LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_
   // forbidden prints a warning per rank.
   plan.environment = {"OMPI_MCA_pml=ob1", is_old ? "OMPI_MCA_btl=self,vader" : "OMPI_MCA_btl=self,sm",
                       std::string("OMPI_MCA_btl_") + (is_old ? "vader" : "sm") + "_backing_directory=" + shared_memory,
-                      "TMPDIR=" + session, "HWLOC_HIDE_ERRORS=2", "ZOETROPE_LAUNCHED=1"};
+                      "TMPDIR=" + session, "HWLOC_HIDE_ERRORS=2", "ZOETROPE_LAUNCHED=" + address};
   if (!shared_reads)
     plan.environment.push_back(is_old ? "OMPI_MCA_btl_vader_single_copy_mechanism=none" : "OMPI_MCA_smsc=^cma,xpmem");
   plan.environment.push_back(crowded ? "OMPI_MCA_mpi_yield_when_idle=1" : "OMPI_MCA_mpi_yield_when_idle=0");

@@ -130,7 +130,9 @@ Command train_command() {
   setup->command = command;  // shares `given`
   command.run = [setup] {
     setup->check_flags();
-    return run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); });
+    const int code = run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); });
+    if (code > 128) announce_restart(setup->run);
+    return code;
   };
   return command;
 }

@@ -116,4 +116,11 @@ void announce(const TrainSetup& setup, const Dataset& dataset, const Rank& rank)
   std::fflush(stdout);
 }
 
+void announce_restart(const std::string& run) {
+  const std::vector<std::string> checkpoints =
+      std::filesystem::exists(run) ? list_checkpoints(run) : std::vector<std::string>{};
+  log_info(checkpoints.empty() ? "the run has no checkpoint yet: start it again"
+                               : "the run goes on from " + checkpoints.back() + " with --resume auto");
+}
+
 }  // namespace zoetrope

@@ -34,6 +34,8 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm);
 void start_parameters(const TrainSetup& setup, Rank& rank);
 /// Prints what the run is: data, model, ranks, memory, cost set, planner (rank 0).
 void announce(const TrainSetup& setup, const Dataset& dataset, const Rank& rank);
+/// After a killed rank: says where the run goes on.
+void announce_restart(const std::string& run);
 
 /// The cost set of a run: --cost, else RUN/cost.toml, else the built-in one. `source` says which.
 CostModel settle_cost(const PlanOptions& options, const std::string& run, std::string* source);

@@ -25,6 +25,13 @@ int run_mode(Comm& comm, const std::string& mode, int code) {
     if (comm.rank() == 1) throw Error("data/shard-00003.h5: cannot read");
     comm.barrier();
   }
+  if (mode == "linger") {
+    std::printf("rank %d has pid %d\n", comm.rank(), int(getpid()));
+    std::fflush(stdout);
+    comm.barrier();
+    if (comm.rank() == 0) std::printf("ready\n"), std::fflush(stdout);
+    for (;;) comm.barrier();
+  }
   if (mode == "usage") throw UsageError("--frames 0: must be positive");
   if (mode == "stop") {
     const StopSignal stop;

@@ -117,11 +117,28 @@ TEST(Launch, KilledLauncherLeavesNoRank) {
 /// Runs a command under an mpirun that a user started for two ranks.
 Finished run_under_mpirun(const std::vector<std::string>& words) {
   std::vector<std::string> command{"env"};
-  for (const std::string& variable : plan_launch(4, 2, 1, true, false, "/tmp", "/tmp").environment)
-    if (variable != "ZOETROPE_LAUNCHED=1") command.push_back(variable);
+  for (const std::string& variable : plan_launch(4, 2, 1, true, false, "/tmp", "/tmp", "nobody").environment)
+    if (variable != "ZOETROPE_LAUNCHED=nobody") command.push_back(variable);
   command.insert(command.end(), {"mpirun", "-n", "2", "--map-by", ":OVERSUBSCRIBE"});
   command.insert(command.end(), words.begin(), words.end());
   return run_process(command);
+}
+
+TEST(Launch, NamesTheRankThatWasKilled) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  for (const auto& [rank, number] : {std::pair{0, SIGKILL}, {1, SIGKILL}, {2, SIGKILL}, {1, SIGSEGV}}) {
+    Process process({probe(), "3", "linger"});
+    wait_for_text(process, "ready");
+    const std::string mark = join_message("rank ", rank, " has pid ");
+    wait_for_text(process, mark);
+    const std::string seen = process.output();
+    const pid_t pid = std::atoi(seen.c_str() + seen.find(mark) + mark.size());
+    ASSERT_EQ(kill(pid, number), 0) << seen;
+    const Finished finished = process.wait();
+    EXPECT_EQ(finished.exit_code, 128 + number) << finished.output;
+    const std::string said = join_message("error: rank ", rank, " (pid ", pid, ") was killed by signal ", number, " (");
+    EXPECT_TRUE(contains(finished.output, said)) << said << "\n" << finished.output;
+  }
 }
 
 TEST(Launch, WithoutRanksItTakesWhatMpirunGives) {
@@ -156,12 +173,12 @@ TEST(LaunchPlan, TellsEachVersionWhatItNeeds) {
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
     return std::find(list.begin(), list.end(), word) != list.end();
   };
-  const LaunchPlan four = plan_launch(4, 4, 2, true, false, "/tmp/a", "/dev/shm/a");
+  const LaunchPlan four = plan_launch(4, 4, 2, true, false, "/tmp/a", "/dev/shm/a", "nobody");
   EXPECT_TRUE(has(four.environment, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"));
   EXPECT_TRUE(has(four.environment, "OMPI_MCA_btl_vader_single_copy_mechanism=none"));
   EXPECT_TRUE(has(four.environment, "OMPI_MCA_mpi_yield_when_idle=1"));
   EXPECT_EQ(four.notes.size(), 2u);
-  const LaunchPlan five = plan_launch(5, 2, 2, false, true, "/tmp/a", "/dev/shm/a");
+  const LaunchPlan five = plan_launch(5, 2, 2, false, true, "/tmp/a", "/dev/shm/a", "nobody");
   EXPECT_TRUE(has(five.environment, "OMPI_MCA_btl=self,sm"));
   EXPECT_TRUE(has(five.environment, "OMPI_MCA_mpi_yield_when_idle=0"));
   EXPECT_FALSE(has(five.environment, "PRTE_ALLOW_RUN_AS_ROOT=1"));

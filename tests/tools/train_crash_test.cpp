@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "tests/support/training.h"
@@ -48,6 +49,35 @@ TEST(TrainCrash, TwentyKillsChangeNothing) {
   ASSERT_EQ(expected.size(), found.size());
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(expected[i] == found[i]) << expected[i].first;
   EXPECT_EQ(metric_column(whole, "loss"), metric_column(killed, "loss"));
+}
+
+/// Rank 1 of the run, by its command line and environment; 0 while there is none.
+pid_t pid_of_rank_one(const std::string& run) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto read_all = [&](const char* name) {
+      std::ifstream file(entry.path() / name, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    if (read_all("cmdline").find(run) != std::string::npos &&
+        read_all("environ").find(std::string("\0OMPI_COMM_WORLD_RANK=1\0", 24)) != std::string::npos)
+      return std::stoi(entry.path().filename());
+  }
+  return 0;
+}
+
+TEST(TrainCrash, AKilledRankIsNamedWithTheCheckpointToGoOnFrom) {
+  const TrainingFixture fixture;
+  const std::string run = fixture.run("killed");
+  Process process(fixture.command(run, {"--ranks", "2", "--steps", "100000", "--checkpoint-every", "3"}));
+  while (!std::filesystem::exists(run + "/checkpoints/step-000003/DONE")) ASSERT_FALSE(process.wait_for(std::chrono::milliseconds(1)));
+  const pid_t pid = pid_of_rank_one(run);
+  ASSERT_GT(pid, 0);
+  kill(pid, SIGKILL);
+  const Finished finished = process.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGKILL);
+  EXPECT_NE(finished.output.find("error: rank 1 (pid " + std::to_string(pid) + ") was killed by signal 9"), std::string::npos)
+      << finished.output;
+  EXPECT_NE(finished.output.find("the run goes on from " + run + "/checkpoints/step-"), std::string::npos) << finished.output;
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// How the launcher learns which rank died first: every rank holds a socket to it, which the kernel closes with
+// the process. mpirun alone knows the ranks as its children, and it ends the others within milliseconds.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace zoetrope {
+
+/// The launcher's side: listens before mpirun starts, then collects what ranks say and which ones vanish.
+class RankWatch {
+ public:
+  /// Throws: Error when the system gives no socket.
+  RankWatch();
+  ~RankWatch();
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+  /// What ranks need to find this launcher; handed on in the environment.
+  const std::string& address() const { return address_; }
+  /// Sleeps until a rank does something, `also` becomes readable, or the time is over.
+  void wait(int also, int milliseconds);
+  /// Takes what is there already. False when nothing was.
+  bool collect();
+
+  struct Death {
+    int rank = 0;
+    pid_t pid = 0;
+  };
+  /// The first rank that vanished without a word; none when a rank had said before that it ends all.
+  std::optional<Death> first_death() const { return death_; }
+
+ private:
+  bool take(int milliseconds);
+  void handle(int descriptor);
+  void accept_rank();
+
+  int events_ = -1, listener_ = -1, also_ = -1;
+  std::string address_;
+  std::map<int, Death> ranks_;  ///< by descriptor
+  bool explained_ = false;      ///< a rank said that it ends all
+  std::optional<Death> death_;
+};
+
+/// A rank's side: does nothing in a process that no launcher started.
+class RankReport {
+ public:
+  RankReport();
+  ~RankReport();  ///< says that this rank is done
+  RankReport(const RankReport&) = delete;
+  RankReport& operator=(const RankReport&) = delete;
+  /// Says that this rank is about to end all, with an error that it names itself.
+  void fails() { say("fails"); }
+
+ private:
+  void say(const char* word);
+  int socket_ = -1;
+};
+
+}  // namespace zoetrope
