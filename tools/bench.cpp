@@ -49,6 +49,7 @@ void check(BenchOptions& options, bool planners_given) {
   };
   at_least("steps", options.steps, 1);
   at_least("batches", options.batches, 1);
+  options.batches = std::min(options.batches, options.steps);  // each is timed at least once
   at_least("link-hides", options.link_hides, 0);
   at_least("tokens", options.tokens, 0);
   at_least("batch", options.config.plan.batch, 1);
@@ -106,7 +107,7 @@ Command bench_command() {
   command.options.add_table("checkpoint", config.checkpoint);
   command.options.add_table("numerics", config.numerics);
   command.options.add_flag("steps", options->steps, "steps to time, per planner or precision");
-  command.options.add_flag("batches", options->batches, "cp: different global batches among them");
+  command.options.add_flag("batches", options->batches, "cp: different global batches among them, at most one per step");
   command.options.add_flag("tokens", options->tokens,
                            "step: tokens of the step; ring, ops: rows. 0: a default");
   command.options.add_flag(

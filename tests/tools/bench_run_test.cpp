@@ -27,7 +27,7 @@ nlohmann::json bench_cp(const SmallDataset& data, int ranks, std::vector<std::st
                                    "--config",    kConfig,   "--data",
                                    data.folder(), "--ranks", std::to_string(ranks),
                                    "--steps",     "2",       "--batches",
-                                   "1",           "--out",   folder.path() + "/bench.json"};
+                                   "3",           "--out",   folder.path() + "/bench.json"};
   command.insert(command.end(), more.begin(), more.end());
   const Finished finished = run_process(command);
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
