@@ -1,6 +1,7 @@
 #include "core/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,12 @@ void write_all(int fd, std::string_view content, const std::string& path) {
   }
 }
 
+/// A rename would put a file in the place of /dev/null, or of a pipe.
+void require_replaceable(const std::string& path) {
+  struct stat info {};
+  ZT_REQUIRE(stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode), "can't write '", path, "': it is there and no file");
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -49,7 +56,17 @@ void sync_path(const std::string& path) {
   ZT_REQUIRE(fsync(file.fd) == 0 || errno == EINVAL, "can't sync '", path, "': ", std::strerror(errno));
 }
 
+void check_writable(const std::string& path) {
+  require_replaceable(path);
+  // A name of this process: ranks and an interrupted run's PATH.partial are not in the way.
+  const std::string trial = path + ".partial-" + std::to_string(getpid());
+  const Descriptor file{open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
+  ZT_REQUIRE(file.fd >= 0, "can't write '", path, "': ", std::strerror(errno));
+  unlink(trial.c_str());
+}
+
 void write_file_atomically(const std::string& path, std::string_view content) {
+  require_replaceable(path);
   const std::string partial = path + ".partial";
   {
     const Descriptor file{open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};

@@ -11,6 +11,9 @@ namespace zoetrope {
 std::string read_file(const std::string& path);
 /// Writes to PATH.partial, syncs, renames, syncs the folder. Throws: Error naming the file and the reason.
 void write_file_atomically(const std::string& path, std::string_view content);
+/// For work that ends in a file: finds at its start what would keep `write_file_atomically` from making it.
+/// Throws: Error naming the file and the reason.
+void check_writable(const std::string& path);
 /// Syncs a finished file or a folder to disk.
 void sync_path(const std::string& path);
 

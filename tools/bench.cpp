@@ -121,6 +121,8 @@ Command bench_command() {
   command.run = [options, plan, given] {
     const bool planners = std::find(given->begin(), given->end(), "planner") != given->end();
     check(*options, planners);
+    for (const std::string& path : {options->out, options->timeline})
+      if (!path.empty()) check_writable(path);
     // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
     const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
     if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 0;

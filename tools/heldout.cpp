@@ -129,6 +129,7 @@ Command heldout_command() {
   command.run = [flags] {
     for (const auto& [name, value] : {std::pair{"run", &flags->run}, {"data", &flags->data}, {"train-data", &flags->train_data}})
       if (value->empty()) throw UsageError(join_message("missing --", name));
+    if (!flags->out.empty()) check_writable(flags->out);
     return run_on_ranks(0, [flags](Comm& comm) { return run_heldout(*flags, comm); });
   };
   return command;

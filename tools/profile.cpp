@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/files.h"
 #include "parallel/comm_recording.h"
 #include "tools/commands.h"
 #include "tools/gemm_rate.h"
@@ -153,6 +154,7 @@ Command profile_command() {
     if (!(setup->seconds > 0))
       throw UsageError(join_message("--seconds ", setup->seconds, ", expected a positive number"));
     setup->config.model.validate();
+    check_writable(setup->out);
     return run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return profile(*setup, comm); });
   };
   return command;

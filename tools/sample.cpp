@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/files.h"
 #include "core/log.h"
 #include "model/checkpoint.h"
 #include "model/sample.h"
@@ -75,10 +76,21 @@ Tokens gather_pixels(Comm& comm, const Tensor& mine, const Plan& plan, const std
   return tokens;
 }
 
+std::string sheet_beside(const std::string& out) { return std::filesystem::path(out).replace_extension(".png").string(); }
+
+/// What would be found out only after the sampling. Throws: UsageError, Error naming the file.
+void check_outputs(const std::string& out) {
+  const std::string extension = std::filesystem::path(out).extension().string();
+  if (extension != ".mp4")
+    throw UsageError(join_message("--out '", out, "': found the extension '", extension, "', expected a name that ends in .mp4"));
+  check_writable(out);
+  check_writable(sheet_beside(out));
+}
+
 void write_outputs(const SampleFlags& flags, const OpenedRun& run, Clip clip) {
   clip.name = flags.request.prompt;
   const std::string encoder = write_mp4(flags.out, clip);
-  const std::string sheet = std::filesystem::path(flags.out).replace_extension(".png").string();
+  const std::string sheet = sheet_beside(flags.out);
   write_contact_sheet(sheet, clip);
   std::printf("wrote %s (%lld frames, %lldx%lld, %.3g fps, %s) and %s, with %s of %s\n", flags.out.c_str(),
               static_cast<long long>(clip.num_frames), static_cast<long long>(clip.width), static_cast<long long>(clip.height), clip.fps,
@@ -132,6 +144,7 @@ Command sample_command() {
     if (flags->run.empty()) throw UsageError("no run: give --run RUN, a folder of `zoetrope train`");
     if (flags->out.empty()) throw UsageError("no output: give --out FILE.mp4");
     if (flags->request.steps < 1) throw UsageError(join_message("--sampling-steps ", flags->request.steps, ", expected at least 1"));
+    check_outputs(flags->out);
     flags->request.seed = uint64_t(flags->seed);
     return run_on_ranks(flags->ranks, [flags](Comm& comm) { return sample(*flags, comm); });
   };
