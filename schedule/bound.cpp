@@ -10,15 +10,17 @@ namespace zoetrope {
 
 // Note [Dual bound]
 // A ring shard of k tokens of a sample of S tokens costs at least
-//     h(k, c) = segment + linear k + max(quadratic k S, quadratic k k + transfer (S - k) + latency (c - 1)),
+//     h(k, c) = segment + linear k + exchange (S - k)
+//               + max(quadratic k S, quadratic k k + transfer (S - k) + latency (c - 1)),
 // c >= 2 the ring's size: the sum of max(attention, transfer) over remote blocks is at least the larger sum.
 // Take any plan that ends at time D (without the all-reduce).
 //  1. Every rank with tokens runs at least one wave, so each of its shards has h(k, 2) <= D - wave. h is
 //     convex in k (a maximum of convex functions), so the feasible k are an interval; u is its end, at most
 //     the token cap and S - 1. A sample that can't be whole (cap, time) is on c >= max(2, ceil(S / u)) ranks.
 //  2. For a given c, even shards cost least in total since h is convex (Jensen):
-//     W(c) = c segment + linear S + max(quadratic S S, quadratic S S / c + transfer S (c - 1) + latency c (c - 1)).
-//     W never falls with c: the first term of the maximum is constant, and from the c on where the second is
+//     W(c) = c segment + linear S + exchange S (c - 1)
+//            + max(quadratic S S, quadratic S S / c + transfer S (c - 1) + latency c (c - 1)).
+//     W never falls with c: the terms before the maximum don't, its first term is constant, and from the c on where the second is
 //     the larger one (transfer S + latency c > quadratic S S / c) its derivative is positive. So the least
 //     work of the sample is W at the smallest c. Whole samples cost whole(S).
 //  3. Ranks run at least ceil(tokens / cap) waves together, ceil(segments / segment cap) too, and at least as
@@ -35,7 +37,8 @@ SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64
   const int64_t square = FixedCost::scale_down(cost.quadratic, tokens * tokens);
   const int64_t exposed = FixedCost::scale_down(cost.quadratic, tokens * tokens / cp) +
                           FixedCost::scale_down(cost.transfer, tokens * (cp - 1)) + cost.latency * cp * (cp - 1);
-  return {cp, cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) + std::max(square, exposed)};
+  const int64_t handling = FixedCost::scale_down(cost.exchange, tokens * (cp - 1));
+  return {cp, cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) + handling + std::max(square, exposed)};
 }
 
 int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time) {
@@ -44,16 +47,19 @@ int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64
     const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * tokens);
     const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
                             FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency;
-    return cost.segment + FixedCost::scale_down(cost.linear, k) + std::max(hidden, exposed);
+    return cost.segment + FixedCost::scale_down(cost.linear, k) + FixedCost::scale_down(cost.exchange, tokens - k) +
+           std::max(hidden, exposed);
   };
   if (least_ns(most) <= time) return most;
   // Upper roots of both parts in floating point, then the exact end of the interval by steps: the result does
   // not depend on the last bits of the roots.
   const double q = double(cost.quadratic) * 0x1p-32, l = double(cost.linear) * 0x1p-32,
-               t = double(cost.transfer) * 0x1p-32, left = double(time - cost.segment);
-  const double by_compute = left / (l + q * double(tokens));
+               t = double(cost.transfer) * 0x1p-32, e = double(cost.exchange) * 0x1p-32,
+               left = double(time - cost.segment) - e * double(tokens);
+  const double per_token = l - e + q * double(tokens);
+  const double by_compute = per_token > 0 ? left / per_token : double(most);  // else it falls with k: no upper end
   const double constant = t * double(tokens) + double(cost.latency) - left;
-  const double slope = l - t, root = slope * slope - 4 * q * constant;
+  const double slope = l - e - t, root = slope * slope - 4 * q * constant;
   double by_link = double(most);
   if (q > 0 && root < 0) return 0;
   if (q > 0) by_link = (-slope + std::sqrt(root)) / (2 * q);

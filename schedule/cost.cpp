@@ -29,6 +29,7 @@ FixedCost::FixedCost(const CostModel& cost)
     : linear(to_fixed("linear-ns", cost.linear_ns, 0x1p32)),
       quadratic(to_fixed("quadratic-ns", cost.quadratic_ns, 0x1p32)),
       transfer(to_fixed("transfer-ns", cost.transfer_ns, 0x1p32)),
+      exchange(to_fixed("exchange-ns", cost.exchange_ns, 0x1p32)),
       latency(to_fixed("latency-ns", cost.latency_ns, 1)),
       segment(to_fixed("sample-overhead-ns", cost.sample_overhead_ns, 1)),
       wave(to_fixed("wave-overhead-ns", cost.wave_overhead_ns, 1)),

@@ -12,7 +12,7 @@ namespace zoetrope {
 
 /// Forward and backward together, per rank. A shard of k tokens of a sample of S tokens on a ring with
 /// other blocks b_1, b_2, ... costs
-///   linear k + quadratic k k + sum over j of max(quadratic k b_j, transfer b_j + latency),
+///   linear k + quadratic k k + sum over j of (max(quadratic k b_j, transfer b_j + latency) + exchange b_j),
 /// a segment costs `sample_overhead` more, and a wave `wave_overhead`.
 struct CostModel {
   std::string name = "data-sheet";
@@ -21,6 +21,7 @@ struct CostModel {
   double quadratic_ns = 0.5;        ///< per token pair
   double transfer_ns = 100;         ///< per token of a remote block (K, V forward; K, V, dK, dV backward)
   double latency_ns = 20000;        ///< per exchange step, forward and backward
+  double exchange_ns = 0;           ///< per token of a remote block that compute pays for: packing, copies, sums; never hidden
   double sample_overhead_ns = 20000;  ///< per segment
   double wave_overhead_ns = 200000;   ///< per micro-batch
   double allreduce_ns = 0;          ///< gradient all-reduce per step, added once
@@ -36,6 +37,7 @@ struct CostModel {
     field("quadratic-ns", quadratic_ns, "ns per pair of tokens, forward and backward");
     field("transfer-ns", transfer_ns, "ns per remote token, forward and backward");
     field("latency-ns", latency_ns, "ns per exchange step, forward and backward");
+    field("exchange-ns", exchange_ns, "ns of a rank's own time per remote token, never hidden: packing, copies, sums");
     field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
     field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
     field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");

@@ -15,7 +15,7 @@ struct FixedCost {
   /// Throws: Error naming the coefficient unless each is finite, >= 0 and below 2^30 ns.
   explicit FixedCost(const CostModel& cost);
 
-  int64_t linear, quadratic, transfer;            ///< 2^-32 ns
+  int64_t linear, quadratic, transfer, exchange;  ///< 2^-32 ns
   int64_t latency, segment, wave, allreduce;      ///< ns
 
   /// count coefficients in whole ns, rounded up.
@@ -31,9 +31,10 @@ struct FixedCost {
   int64_t own(int64_t tokens) const {
     return scale_up(linear, tokens) + scale_up(quadratic, tokens * tokens) + segment;
   }
-  /// Nanoseconds for one remote block: attention to it, or its transfer where that takes longer.
+  /// Nanoseconds for one remote block: attention to it, or its transfer where that takes longer, and what handling
+  /// it costs in any case.
   int64_t remote(int64_t tokens, int64_t block) const {
-    return std::max(scale_up(quadratic, tokens * block), scale_up(transfer, block) + latency);
+    return std::max(scale_up(quadratic, tokens * block), scale_up(transfer, block) + latency) + scale_up(exchange, block);
   }
   /// An unsplit sample.
   int64_t whole(int64_t tokens) const { return own(tokens); }

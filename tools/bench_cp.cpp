@@ -182,6 +182,7 @@ class CpBench {
       cost_.linear_ns = fit.linear_ns;
       cost_.quadratic_ns = fit.quadratic_ns;
       cost_.sample_overhead_ns = fit.segment_ns;
+      cost_.exchange_ns = fit.remote_ns;
       cost_.wave_overhead_ns = fit.wave_ns;
       cost_.transfer_ns = cost_.latency_ns = 0;
       setting_.cost_source =

@@ -63,6 +63,7 @@ void print_cost(const CostModel& cost, const LinkRate& link, int ranks, int thre
   row("quadratic", cost.quadratic_ns, "ns/pair", "of tokens of one sample");
   row("segment", cost.sample_overhead_ns / 1e3, "us");
   row("micro-batch", cost.wave_overhead_ns / 1e3, "us");
+  row("exchange", cost.exchange_ns, "ns/token", "of a remote block, never hidden: packing, copies, sums");
   row("transfer", cost.transfer_ns, "ns/token",
       ranks > 1 ? "of a remote block" : "one rank: nothing to measure");
   if (ranks > 1) row("link", link.bytes_per_second / 1e9, "GB/s", "all ranks at once, one direction each");
@@ -120,6 +121,7 @@ int profile(const ProfileSetup& setup, Comm& comm) {
   cost.linear_ns = fit.linear_ns;
   cost.quadratic_ns = fit.quadratic_ns;
   cost.sample_overhead_ns = fit.segment_ns;
+  cost.exchange_ns = fit.remote_ns;
   cost.wave_overhead_ns = fit.wave_ns;
   cost.fit_error = fit.largest_error;
   if (ranks > 1) {

@@ -1,5 +1,5 @@
-// Four unknowns: every subset of them is solved by its normal equations, and the best solution without a
-// negative coefficient wins. Sixteen small systems, no iteration, the same result everywhere.
+// Five unknowns: every subset of them is solved by its normal equations, and the best solution without a
+// negative coefficient wins. Thirty-two small systems, no iteration, the same result everywhere.
 #include "tools/profile_fit.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace zoetrope {
 namespace {
 
-constexpr int kUnknowns = 4;
+constexpr int kUnknowns = 5;
 using Row = std::array<double, kUnknowns>;
 
 /// Solves the normal equations of the unknowns in `subset`; false when they are singular.
@@ -56,14 +56,14 @@ StepFit fit_steps(const std::vector<StepSample>& samples) {
   Row scale{};  // columns of like size keep the normal equations well conditioned
   for (const StepSample& s : samples) {
     ZT_CHECK(s.ns > 0, "a step measured as ", s.ns, " ns");
-    const Row row{s.tokens / s.ns, s.pairs / s.ns, s.segments / s.ns, s.waves / s.ns};
+    const Row row{s.tokens / s.ns, s.pairs / s.ns, s.segments / s.ns, s.remote / s.ns, s.waves / s.ns};
     for (size_t u = 0; u < kUnknowns; ++u) scale[u] = std::max(scale[u], row[u]);
   }
   for (double& value : scale) value = value > 0 ? value : 1;
   std::vector<Row> rows;  // relative: coefficient * size / time = 1
   for (const StepSample& s : samples)
     rows.push_back({s.tokens / s.ns / scale[0], s.pairs / s.ns / scale[1], s.segments / s.ns / scale[2],
-                    s.waves / s.ns / scale[3]});
+                    s.remote / s.ns / scale[3], s.waves / s.ns / scale[4]});
   Row best{};
   double least = std::numeric_limits<double>::infinity();
   for (unsigned subset = 1; subset < 1u << kUnknowns; ++subset) {
@@ -78,7 +78,7 @@ StepFit fit_steps(const std::vector<StepSample>& samples) {
     }
     if (squares < least) least = squares, best = solution;
   }
-  StepFit fit{best[0] / scale[0], best[1] / scale[1], best[2] / scale[2], best[3] / scale[3], 0};
+  StepFit fit{best[0] / scale[0], best[1] / scale[1], best[2] / scale[2], best[3] / scale[3], best[4] / scale[4], 0};
   for (const StepSample& s : samples)
     fit.largest_error = std::max(fit.largest_error, std::abs(fit.predict(s) / s.ns - 1));
   return fit;

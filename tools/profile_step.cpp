@@ -48,7 +48,7 @@ Candidate ring_of_all(int ranks, int64_t tokens_per_rank) {
   c.plan = plan_of_one_ring(ranks, tokens);
   c.lengths = {tokens};
   c.tokens = tokens_per_rank;
-  c.size = {double(tokens_per_rank), double(tokens_per_rank) * double(tokens), 1, 1, 0};
+  c.size = {double(tokens_per_rank), double(tokens_per_rank) * double(tokens), 1, double(tokens - tokens_per_rank), 1, 0};
   return c;
 }
 

@@ -117,7 +117,8 @@ TEST(LowerBound, LargestShardIsTheEndOfTheFeasibleInterval) {
       const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * tokens);
       const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
                               FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency;
-      if (cost.segment + FixedCost::scale_down(cost.linear, k) + std::max(hidden, exposed) <= time) expected = k;
+      const int64_t handling = FixedCost::scale_down(cost.exchange, tokens - k);
+      if (cost.segment + FixedCost::scale_down(cost.linear, k) + handling + std::max(hidden, exposed) <= time) expected = k;
     }
     ASSERT_EQ(largest_shard(cost, tokens, most, time), expected) << "seed " << seed << " run " << run;
   }

@@ -15,6 +15,7 @@ inline CostModel random_cost(std::mt19937_64& random) {
   cost.quadratic_ns = pick({0.37, 1, 33});
   cost.transfer_ns = pick({0, 10, 1700, 25000});
   cost.latency_ns = pick({0, 500, 20000});
+  cost.exchange_ns = pick({0, 4, 3000});
   cost.sample_overhead_ns = pick({0, 999, 20000});
   cost.wave_overhead_ns = pick({0, 7777, 200000});
   cost.allreduce_ns = pick({0, 12345});
