@@ -2,13 +2,13 @@
 
 #include <omp.h>
 
-#include <cstddef>
 #include <dnnl.hpp>
 #include <mutex>
 #include <unordered_map>
 
 #include "core/check.h"
 #include "core/files.h"
+#include "model/ops/cpu/vector_products.h"
 
 namespace zoetrope {
 namespace {
@@ -46,15 +46,6 @@ dnnl::matmul::primitive_desc describe(const Product& p) {
     return {dnnl::matmul::desc(a_desc(p), b_desc(p), bias_desc(p), c_desc(p)), attributes, cpu_engine()};
   return {dnnl::matmul::desc(a_desc(p), b_desc(p), c_desc(p)), attributes, cpu_engine()};
 #endif
-}
-
-/// A result of one column whose rows lie apart: oneDNN 3.7 writes it without the gaps (seen on Debian 13), so it is
-/// computed row by row.
-bool is_spread_column(const Product& p) { return p.n == 1 && p.m > 1 && p.c_row != 1; }
-Product one_row(Product p) {
-  p.m = 1;
-  p.c_row = 1;  // no second row
-  return p;
 }
 
 struct Entry {
@@ -102,22 +93,18 @@ Products::Products() : cache_(std::make_unique<Cache>()) {}
 Products::~Products() = default;
 
 int64_t Products::scratch_bytes(const Product& product) const {
-  if (is_spread_column(product)) return scratch_bytes(one_row(product));
+  if (cpu::is_vector_product(product)) return 0;
   return int64_t(cache_->find(product).description.scratchpad_desc().get_size());
 }
 
 const char* Products::implementation(const Product& product) const {
+  if (cpu::is_vector_product(product)) return "own loops";
   return cache_->find(product).implementation.c_str();
 }
 
 void Products::run(const Product& p, void* c, const void* a, const void* b, const void* bias,
                    void* scratch) const {
-  if (is_spread_column(p)) {
-    for (int64_t row = 0; row < p.m; ++row)
-      run(one_row(p), static_cast<std::byte*>(c) + row * p.c_row * int64_t(size_of(p.out)),
-          static_cast<const std::byte*>(a) + row * p.a_row * int64_t(size_of(p.in)), b, bias, scratch);
-    return;
-  }
+  if (cpu::is_vector_product(p)) return cpu::vector_product(p, c, a, b, bias);
   const Entry& entry = cache_->find(p);
   thread_local dnnl::stream stream(cpu_engine());
   omp_set_num_threads(1);
