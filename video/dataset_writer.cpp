@@ -38,7 +38,7 @@ void refuse_foreign_folder(const std::string& folder) {
     const std::string name = entry.path().filename();
     const bool ours = name.starts_with("shard-") || name.starts_with("manifest") ||
                       name.starts_with("dataset.json") || name.starts_with("journal") ||
-                      name.starts_with("sources.partial");
+                      name.starts_with("sources.partial") || name == "previous.partial";
     ZT_REQUIRE(ours, "'", folder, "' holds '", name,
                "', which is no part of a data set; choose an empty or a new folder");
   }

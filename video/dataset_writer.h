@@ -34,6 +34,8 @@ class DatasetWriter {
 
   /// Entries that an earlier run decided, in order.
   const std::vector<ManifestEntry>& decided() const { return decided_; }
+  /// Shards that hold them.
+  const std::vector<ShardRecord>& shards() const { return shards_; }
   /// Keeps only full shards among the first `count` decided entries; the rest is to be done again.
   void forget_after(int64_t count);
 

@@ -14,6 +14,7 @@
 #include "video/dataset_writer.h"
 #include "video/journal.h"
 #include "video/libav.h"
+#include "video/previous_clips.h"
 #include "video/source_changes.h"
 
 namespace zoetrope {
@@ -27,13 +28,14 @@ struct ReadyClip {
   Clip clip;  ///< without pixels
   std::string caption;
   Tokens tokens;
+  bool reused = false;  ///< not decoded, but taken from the data set that is being updated
 };
 
 /// A source with clips still to be decided.
 struct Task {
   const PlannedSource* source = nullptr;
-  size_t first_clip = 0;  ///< of its clips, the first undecided one
-  size_t first_item = 0;  ///< number of that clip in the inventory
+  size_t first_item = 0;   ///< number of its first clip in the inventory
+  size_t num_decided = 0;  ///< of its clips; decoded once more, since what is found depends on all windows
 };
 
 const char* name_of(MissingCaption missing) {
@@ -190,7 +192,8 @@ class Ingest {
     open();
     if (writer_) {
       result.resumed = int64_t(writer_->decided().size());
-      decode_rest(progress);
+      previous_.emplace(request_.dataset, writer_->shards());
+      decode_rest(progress, result);
       writer_->seal();
       writer_.reset();
     } else {
@@ -198,6 +201,7 @@ class Ingest {
       fs::remove(journal_path(request_.dataset));
     }
     fs::remove(inventory_path(request_.dataset));
+    forget_previous(request_.dataset);
     result.entries = read_manifest(request_.dataset + "/manifest.jsonl");
     return result;
   }
@@ -206,9 +210,11 @@ class Ingest {
   void open();
   void require_rules(const std::string& then) const;
   void require_update(const SourceChanges& changes) const;
-  void decode_rest(const std::function<void(const IngestProgress&)>& progress);
+  void decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result);
   std::vector<Task> tasks_from(size_t decided) const;
-  std::vector<ReadyClip> process(const Task& task) const;
+  std::vector<ReadyClip> process(const Task& task);
+  bool take_previous(std::vector<ReadyClip>& clips);
+  void decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const;
 
   const IngestRequest& request_;
   DatasetRules rules_;
@@ -216,6 +222,7 @@ class Ingest {
   std::vector<InventoryItem> inventory_;
   std::vector<std::string> paths_;
   std::optional<DatasetWriter> writer_;
+  std::optional<PreviousClips> previous_;
 };
 
 void Ingest::require_rules(const std::string& then) const {
@@ -226,7 +233,7 @@ void Ingest::require_rules(const std::string& then) const {
 void Ingest::require_update(const SourceChanges& changes) const {
   ZT_REQUIRE(request_.update, "the sources below '", request_.source, "' are not those that '",
              request_.dataset, "' was made from:", changes.text(),
-             "\n--update accepts that and redoes the data set from the first change on");
+             "\n--update accepts that and decodes what was added or changed");
 }
 
 /// Leaves writer_ empty when the data set is complete already.
@@ -238,6 +245,7 @@ void Ingest::open() {
                                                         paths_, request_.workers);
     if (!changes.any()) return;
     require_update(changes);
+    remember_clips(folder, read_manifest(folder + "/manifest.jsonl"), read_dataset_json(folder).shards);
     write_inventory(folder, inventory_);
     unseal(folder, rules_, changes.same_prefix);
     writer_.emplace(folder, rules_);
@@ -260,7 +268,10 @@ void Ingest::open() {
   }
   writer_.emplace(folder, rules_);
   // Forget first: a kill in between must not leave the new inventory beside old entries.
-  if (changed) writer_->forget_after(same);
+  if (changed) {
+    remember_clips(folder, writer_->decided(), writer_->shards());
+    writer_->forget_after(same);
+  }
   write_inventory(folder, inventory_);
 }
 
@@ -270,59 +281,86 @@ std::vector<Task> Ingest::tasks_from(size_t decided) const {
   for (const PlannedSource& source : plan_.sources) {
     const size_t end = item + source.clips.size();
     if (end > decided) {
-      const size_t first = decided > item ? decided - item : 0;
-      tasks.push_back({&source, first, item + first});
+      tasks.push_back({&source, item, decided > item ? decided - item : 0});
     }
     item = end;
   }
   return tasks;
 }
 
-std::vector<ReadyClip> Ingest::process(const Task& task) const {
+std::vector<ReadyClip> Ingest::process(const Task& task) {
   const std::string path = request_.source + "/" + task.source->path, hash = hash_or_nothing(path);
-  std::vector<ReadyClip> out;
-  std::vector<Window> windows;
-  std::vector<size_t> decoded_at;
-  for (size_t i = task.first_clip; i < task.source->clips.size(); ++i) {
+  std::vector<ReadyClip> out(task.source->clips.size());
+  for (size_t i = 0; i < out.size(); ++i) {
     const PlannedClip& planned = task.source->clips[i];
-    const InventoryItem& item = inventory_[task.first_item + i - task.first_clip];
-    ReadyClip ready;
-    ready.caption = planned.caption;
-    ready.entry.name = planned.name;
-    ready.entry.source_bytes = item.bytes;
-    ready.entry.source_hash = hash;
-    ready.entry.caption_hash = item.caption_hash;
-    ready.entry.verdict = "refused";
-    ready.entry.reason = planned.refused;
-    ready.entry.skipped = planned.skipped;
-    if (planned.refused.empty()) {
-      windows.push_back(planned.window);
-      decoded_at.push_back(out.size());
-    }
-    out.push_back(std::move(ready));
+    const InventoryItem& item = inventory_[task.first_item + i];
+    out[i].caption = planned.caption;
+    ManifestEntry& entry = out[i].entry;
+    entry.name = planned.name;
+    entry.source_bytes = item.bytes;
+    entry.source_hash = hash;
+    entry.caption_hash = item.caption_hash;
+    entry.verdict = "refused";
+    entry.reason = planned.refused;
+    entry.skipped = planned.skipped;
   }
-  if (windows.empty()) return out;
-  std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
-  for (size_t i = 0; i < decoded.size(); ++i) {
-    decide(decoded[i], request_.decode, out[decoded_at[i]]);
-    decoded[i] = {};
-  }
+  if (!take_previous(out)) decode(task, path, out);
+  out.erase(out.begin(), out.begin() + int64_t(task.num_decided));
   return out;
 }
 
-void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress) {
+/// Whether all clips of a file are those of the data set that is being updated.
+bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
+  if (clips[0].entry.source_hash.empty()) return false;
+  std::vector<std::string> names;
+  for (const ReadyClip& clip : clips) names.push_back(clip.entry.name);
+  std::vector<PreviousClips::Found> found = previous_->find(names, [&](size_t i, const ManifestEntry& then) {
+    const ManifestEntry& now = clips[i].entry;
+    return then.source_bytes == now.source_bytes && then.source_hash == now.source_hash &&
+           then.caption_hash == now.caption_hash;
+  });
+  for (size_t i = 0; i < found.size(); ++i) {
+    clips[i].entry = std::move(found[i].entry);
+    clips[i].clip = std::move(found[i].clip);
+    clips[i].tokens = std::move(found[i].tokens);
+    clips[i].reused = true;
+  }
+  return !found.empty();
+}
+
+void Ingest::decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const {
+  std::vector<Window> windows;
+  std::vector<size_t> decoded_at;
+  for (size_t i = 0; i < clips.size(); ++i) {
+    if (!task.source->clips[i].refused.empty()) continue;
+    windows.push_back(task.source->clips[i].window);
+    decoded_at.push_back(i);
+  }
+  if (windows.empty()) return;
+  std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
+  for (size_t i = 0; i < decoded.size(); ++i) {
+    decide(decoded[i], request_.decode, clips[decoded_at[i]]);
+    decoded[i] = {};
+  }
+}
+
+void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result) {
   const size_t decided = writer_->decided().size();
   const std::vector<Task> tasks = tasks_from(decided);
   IngestProgress state{int64_t(decided), int64_t(inventory_.size()), 0, 0};
   progress(state);
   OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips) {
+    std::vector<std::string> names;
     for (ReadyClip& ready : clips) {
+      names.push_back(ready.entry.name);
       ++state.done;
       state.frames += ready.clip.num_frames;
       state.refused += ready.entry.refused();
+      result.reused += ready.reused;
       if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
       else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
     }
+    previous_->release(names);
     progress(state);
   });
   ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });

@@ -16,7 +16,7 @@ struct IngestRequest {
   DecodeRules decode;
   MissingCaption missing_caption = MissingCaption::kError;
   int64_t workers = 1;
-  bool update = false;  ///< accept that sources changed, redo from the first change on
+  bool update = false;  ///< accept that sources changed, and decode what changed
   int64_t shard_bytes = 64 << 20, shard_samples = 1024;
 };
 
@@ -31,6 +31,7 @@ struct IngestResult {
   std::vector<std::string> warnings;
   int64_t ignored_files = 0;
   int64_t resumed = 0;        ///< clips that an earlier run had decided
+  int64_t reused = 0;         ///< clips after a change, taken from the earlier data set without decoding
   bool was_complete = false;  ///< the data set was there already, and the sources are the same
 };
 

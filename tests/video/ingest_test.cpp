@@ -134,8 +134,15 @@ TEST_F(Ingesting, ListsChangedSourcesAndRedoesThemWhenAsked) {
       EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
     IngestRequest update = request(name);
     update.update = true;
-    run(update);
-    run(request(name + "-fresh"));
+    const IngestResult updated = run(update);
+    const IngestResult fresh = run(request(name + "-fresh"));
+    // Two clips are new and two have changed; what else could be decoded wasn't.
+    int64_t kept = 0;
+    for (const ManifestEntry& entry : fresh.entries) kept += !entry.refused();
+    if (finished) {
+      EXPECT_EQ(updated.resumed + updated.reused, kept - 4);
+    }
+    EXPECT_GT(updated.reused, 0);
     EXPECT_TRUE(bytes_of(target(name)) == bytes_of(target(name + "-fresh"))) << name;
     for (const char* stem : {"clip12b.mp4", "clip12b.txt", "zzz.png", "zzz.txt"})
       fs::remove(source() + "/" + stem);
@@ -144,12 +151,67 @@ TEST_F(Ingesting, ListsChangedSourcesAndRedoesThemWhenAsked) {
   }
 }
 
+TEST_F(Ingesting, UpdatesThatAreStoppedAndChangedAgainGiveTheSameBytes) {
+  const auto update = [&] {
+    IngestRequest out = request("data");
+    out.update = true;
+    return out;
+  };
+  run(request("data"));
+  for (int64_t after = 1; after <= 15; after += 2) {
+    add_clip("clip12b", after, ".mp4");
+    run_and_stop(update(), after);
+    EXPECT_THROW(Dataset{target("data")}, Error);
+    if (after % 4 == 1) add_clip("clip10b", after, ".png");  // before all that was decided
+    if (after == 9) {
+      for (const auto& entry : fs::directory_iterator(target("data") + "/previous.partial"))
+        if (entry.path().extension() == ".h5") write_text(entry.path(), "damaged");
+    }
+  }
+  run(update());
+  EXPECT_FALSE(fs::exists(target("data") + "/previous.partial"));
+  run(request("fresh"));
+  EXPECT_TRUE(bytes_of(target("data")) == bytes_of(target("fresh")));
+}
+
+TEST_F(Ingesting, PartsOfOneFileAreTheSameAfterAStopAndAnUpdate) {
+  const auto cut = [&](const std::string& more) {
+    write_text(source() + "/metadata.csv", "file_name,start,end,text\nclip21.mp4,2,3,late\nclip21.mp4,0,1,early\n" + more);
+  };
+  const auto one_a_shard = [&](const std::string& name) {
+    IngestRequest out = request(name);
+    out.shard_samples = 1;
+    out.update = true;
+    return out;
+  };
+  for (const char* stem : {"clip15x.mp4", "clip15x.txt", "zz.mp4", "zz.txt", "sub/last.mp4", "sub/last.txt"})
+    fs::remove(source() + "/" + stem);
+  for (int i = 11; i <= 20; ++i)
+    for (const char* ending : {".png", ".mp4", ".txt"}) fs::remove(source() + "/clip" + std::to_string(i) + ending);
+  cut("");
+  EXPECT_EQ(run(one_a_shard("whole")).entries.size(), 3u) << "clip10.png and two parts of clip21.mp4";
+  // A stop between two parts: the second shard can't be written.
+  fs::create_directories(target("stopped") + "/shard-00002.h5/in the way");
+  EXPECT_THROW(run(one_a_shard("stopped")), Error);
+  fs::remove_all(target("stopped") + "/shard-00002.h5");
+  EXPECT_EQ(run(one_a_shard("stopped")).resumed, 2);
+  EXPECT_TRUE(bytes_of(target("stopped")) == bytes_of(target("whole")));
+  for (const std::string& more : {std::string(), std::string("clip21.mp4,1,2,middle\n"), std::string()}) {
+    cut(more);
+    run(one_a_shard("whole"));
+    run(one_a_shard("fresh" + std::to_string(more.size())));
+    EXPECT_TRUE(bytes_of(target("whole")) == bytes_of(target("fresh" + std::to_string(more.size()))));
+  }
+}
+
 TEST_F(Ingesting, UpdatesWhenClipsWereOnlyAppended) {
   run(request("data"));
   add_clip("zzz", 5, ".png");
   IngestRequest update = request("data");
   update.update = true;
-  EXPECT_EQ(run(update).resumed, 13) << "the three full shards stay, with a refused file among their clips";
+  const IngestResult updated = run(update);
+  EXPECT_EQ(updated.resumed, 13) << "the three full shards stay, with a refused file among their clips";
+  EXPECT_EQ(updated.reused, 1) << "the clip of the last shard";
   run(request("fresh"));
   EXPECT_TRUE(bytes_of(target("data")) == bytes_of(target("fresh")));
 }
