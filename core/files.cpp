@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,18 +15,16 @@
 namespace zoetrope {
 namespace {
 
-struct Descriptor {
-  int fd;
-  ~Descriptor() { if (fd >= 0) close(fd); }
-};
+constexpr size_t kPiece = size_t(1) << 30;  // below what one call of the system takes
 
-void write_all(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t n = write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't write '", path, "': ", std::strerror(errno));
-    content.remove_prefix(size_t(n));
+int flags_of(OpenFile::Mode mode) {
+  switch (mode) {
+    case OpenFile::Mode::kRead: return O_RDONLY;
+    case OpenFile::Mode::kReplace: return O_WRONLY | O_CREAT | O_TRUNC;
+    case OpenFile::Mode::kAppend: return O_WRONLY | O_APPEND;
+    case OpenFile::Mode::kNew: return O_WRONLY | O_CREAT | O_EXCL;
   }
+  return O_RDONLY;
 }
 
 /// A rename would put a file in the place of /dev/null, or of a pipe.
@@ -36,32 +35,76 @@ void require_replaceable(const std::string& path) {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "': ", std::strerror(errno));
-  std::string content;
-  char buffer[1 << 16];
+OpenFile::OpenFile(const std::string& path, Mode mode) : path_(path), descriptor_(open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0644)) {
+  const bool creates = mode == Mode::kReplace || mode == Mode::kNew;
+  ZT_REQUIRE(descriptor_ >= 0, creates ? "can't create '" : "can't open '", path, "': ", std::strerror(errno));
+}
+
+OpenFile::~OpenFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+uint64_t OpenFile::size() const {
+  struct stat info {};
+  ZT_REQUIRE(fstat(descriptor_, &info) == 0, "can't stat '", path_, "': ", std::strerror(errno));
+  return uint64_t(info.st_size);
+}
+
+size_t OpenFile::read_some(void* data, size_t size) const {
   for (;;) {
-    const ssize_t n = read(file.fd, buffer, sizeof buffer);
+    const ssize_t n = read(descriptor_, data, std::min(size, kPiece));
     if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n >= 0, "can't read '", path, "': ", std::strerror(errno));
-    if (n == 0) return content;
-    content.append(buffer, size_t(n));
+    ZT_REQUIRE(n >= 0, "can't read '", path_, "': ", std::strerror(errno));
+    return size_t(n);
   }
 }
 
+void OpenFile::read_at(void* data, size_t size, uint64_t offset) const {
+  char* to = static_cast<char*>(data);
+  while (size > 0) {
+    const ssize_t n = pread(descriptor_, to, std::min(size, kPiece), off_t(offset));
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n > 0, "can't read '", path_, "' at byte ", offset, ": ", n == 0 ? "it ends there" : std::strerror(errno));
+    to += n;
+    offset += uint64_t(n);
+    size -= size_t(n);
+  }
+}
+
+void OpenFile::write(const void* data, size_t size) const {
+  const char* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t n = ::write(descriptor_, from, std::min(size, kPiece));
+    if (n < 0 && errno == EINTR) continue;
+    ZT_REQUIRE(n > 0, "can't write '", path_, "': ", std::strerror(errno));
+    from += n;
+    size -= size_t(n);
+  }
+}
+
+void OpenFile::sync() const { ZT_REQUIRE(fsync(descriptor_) == 0, "can't sync '", path_, "': ", std::strerror(errno)); }
+
+std::string read_file(const std::string& path) {
+  const OpenFile file(path, OpenFile::Mode::kRead);
+  std::string content;
+  char buffer[1 << 16];
+  while (const size_t n = file.read_some(buffer, sizeof buffer)) content.append(buffer, n);
+  return content;
+}
+
 void sync_path(const std::string& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "' to sync it: ", std::strerror(errno));
-  ZT_REQUIRE(fsync(file.fd) == 0 || errno == EINVAL, "can't sync '", path, "': ", std::strerror(errno));
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ZT_REQUIRE(descriptor >= 0, "can't open '", path, "' to sync it: ", std::strerror(errno));
+  const int error = fsync(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  ZT_REQUIRE(error == 0 || error == EINVAL, "can't sync '", path, "': ", std::strerror(error));  // some folders can't be
 }
 
 void check_writable(const std::string& path) {
   require_replaceable(path);
   // A name of this process: ranks and an interrupted run's PATH.partial are not in the way.
   const std::string trial = path + ".partial-" + std::to_string(getpid());
-  const Descriptor file{open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
-  ZT_REQUIRE(file.fd >= 0, "can't write '", path, "': ", std::strerror(errno));
+  const OpenFile file(trial, OpenFile::Mode::kNew);
   unlink(trial.c_str());
 }
 
@@ -69,10 +112,9 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   require_replaceable(path);
   const std::string partial = path + ".partial";
   {
-    const Descriptor file{open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    ZT_REQUIRE(file.fd >= 0, "can't create '", partial, "': ", std::strerror(errno));
-    write_all(file.fd, content, partial);
-    ZT_REQUIRE(fsync(file.fd) == 0, "can't sync '", partial, "': ", std::strerror(errno));
+    const OpenFile file(partial, OpenFile::Mode::kReplace);
+    file.write(content);
+    file.sync();
   }
   ZT_REQUIRE(std::rename(partial.c_str(), path.c_str()) == 0, "can't rename '", partial, "' to '", path,
              "': ", std::strerror(errno));

@@ -7,6 +7,29 @@
 
 namespace zoetrope {
 
+/// An open file, closed with the object. Every failure throws an Error that names the file and the reason.
+class OpenFile {
+ public:
+  enum class Mode { kRead, kReplace, kAppend, kNew };  ///< kNew: an error when it is there
+  OpenFile(const std::string& path, Mode mode);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  uint64_t size() const;
+  /// Reads up to `size` bytes from where it is; 0 at the end.
+  size_t read_some(void* data, size_t size) const;
+  /// Reads exactly `size` bytes from `offset`.
+  void read_at(void* data, size_t size, uint64_t offset) const;
+  void write(const void* data, size_t size) const;
+  void write(std::string_view content) const { write(content.data(), content.size()); }
+  void sync() const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
 /// Whole file as bytes. Throws: Error naming the file and the system's reason.
 std::string read_file(const std::string& path);
 /// Writes to PATH.partial, syncs, renames, syncs the folder. Throws: Error naming the file and the reason.

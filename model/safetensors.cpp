@@ -1,12 +1,6 @@
 // The safetensors format: 8-byte little-endian header length, JSON header, raw tensors.
 // Source: github.com/huggingface/safetensors, "Format".
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -16,13 +10,6 @@ namespace zoetrope {
 namespace {
 
 constexpr uint64_t kLargestHeader = 100u << 20;  // the format's own limit: 100 MB
-
-struct Descriptor {
-  int fd = -1;
-  ~Descriptor() {
-    if (fd >= 0) close(fd);
-  }
-};
 
 const char* format_name(DType dtype) {
   switch (dtype) {
@@ -40,29 +27,6 @@ DType dtype_from(const std::string& name, const std::string& where) {
   for (DType dtype : {DType::kF32, DType::kBF16, DType::kF64, DType::kU8, DType::kI32, DType::kI64})
     if (name == format_name(dtype)) return dtype;
   throw Error(join_message(where, ": element type '", name, "', expected F32, BF16, F64, U8, I32 or I64"));
-}
-
-void write_bytes(int fd, const void* data, size_t size, const std::string& path) {
-  const char* from = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = write(fd, from, std::min<size_t>(size, size_t(1) << 30));
-    if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't write '", path, "': ", std::strerror(errno));
-    from += n;
-    size -= size_t(n);
-  }
-}
-
-void read_bytes(int fd, void* data, size_t size, uint64_t offset, const std::string& path) {
-  char* to = static_cast<char*>(data);
-  while (size > 0) {
-    const ssize_t n = pread(fd, to, std::min<size_t>(size, size_t(1) << 30), off_t(offset));
-    if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't read '", path, "' at byte ", offset, ": ", n == 0 ? "it ends there" : std::strerror(errno));
-    to += n;
-    offset += uint64_t(n);
-    size -= size_t(n);
-  }
 }
 
 struct Entry {
@@ -107,31 +71,27 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  const Descriptor file{open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-  ZT_REQUIRE(file.fd >= 0, "can't create '", path, "': ", std::strerror(errno));
+  const OpenFile file(path, OpenFile::Mode::kReplace);
   const uint64_t length = text.size();
-  write_bytes(file.fd, &length, sizeof length, path);
-  write_bytes(file.fd, text.data(), text.size(), path);
+  file.write(&length, sizeof length);
+  file.write(text);
   for (const NamedTensor& tensor : tensors) {
     ZT_CHECK(tensor.flat.dense(), "tensor '", tensor.name, "' is strided");
-    write_bytes(file.fd, tensor.flat.raw(), size_t(tensor.flat.bytes()), path);
+    file.write(tensor.flat.raw(), size_t(tensor.flat.bytes()));
   }
-  ZT_REQUIRE(fsync(file.fd) == 0, "can't sync '", path, "': ", std::strerror(errno));
+  file.sync();
 }
 
 std::vector<NamedTensor> read_safetensors(const std::string& path, std::map<std::string, std::string>* metadata) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  ZT_REQUIRE(file.fd >= 0, "can't open '", path, "': ", std::strerror(errno));
-  struct stat info {};
-  ZT_REQUIRE(fstat(file.fd, &info) == 0, "can't stat '", path, "': ", std::strerror(errno));
-  const uint64_t size = uint64_t(info.st_size);
+  const OpenFile file(path, OpenFile::Mode::kRead);
+  const uint64_t size = file.size();
   uint64_t length = 0;
   ZT_REQUIRE(size >= sizeof length, "'", path, "' has ", size, " bytes: no safetensors file");
-  read_bytes(file.fd, &length, sizeof length, 0, path);
+  file.read_at(&length, sizeof length, 0);
   ZT_REQUIRE(length <= kLargestHeader && length <= size - sizeof length, "'", path, "': header of ", length, " bytes in a file of ",
              size, "; no safetensors file, or cut short");
   std::string text(length, '\0');
-  read_bytes(file.fd, text.data(), text.size(), sizeof length, path);
+  file.read_at(text.data(), text.size(), sizeof length);
   const uint64_t start = sizeof length + length;
   std::vector<Entry> entries;
   try {
@@ -155,7 +115,7 @@ std::vector<NamedTensor> read_safetensors(const std::string& path, std::map<std:
                ": tensors overlap or leave a gap");
     covered = entry.end;
     NamedTensor tensor{entry.name, entry.shape, Tensor::empty({int64_t((entry.end - entry.begin) / size_of(entry.dtype))}, entry.dtype)};
-    read_bytes(file.fd, tensor.flat.raw(), size_t(entry.end - entry.begin), start + entry.begin, path);
+    file.read_at(tensor.flat.raw(), size_t(entry.end - entry.begin), start + entry.begin);
     tensors.push_back(std::move(tensor));
   }
   ZT_REQUIRE(covered == size - start, "'", path, "': ", size - start - covered, " bytes after the last tensor");

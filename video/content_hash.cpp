@@ -1,11 +1,7 @@
 #include "video/content_hash.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
-
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 
@@ -61,19 +57,11 @@ std::string content_hash(std::string_view bytes) {
 }
 
 std::string file_content_hash(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  ZT_REQUIRE(fd >= 0, "can't open '", path, "': ", std::strerror(errno));
+  const OpenFile file(path, OpenFile::Mode::kRead);
   constexpr size_t kBuffer = 1 << 20;
   const auto buffer = std::make_unique<char[]>(kBuffer);
   ContentHash hash;
-  ssize_t n;
-  do {
-    n = read(fd, buffer.get(), kBuffer);
-    if (n > 0) hash.add({buffer.get(), size_t(n)});
-  } while (n > 0 || (n < 0 && errno == EINTR));
-  const int error = errno;
-  close(fd);
-  ZT_REQUIRE(n == 0, "can't read '", path, "': ", std::strerror(error));
+  while (const size_t n = file.read_some(buffer.get(), kBuffer)) hash.add({buffer.get(), n});
   return hex64(hash.value());
 }
 

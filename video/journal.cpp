@@ -1,8 +1,5 @@
 #include "video/journal.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -80,19 +77,9 @@ void replace_journal(const std::string& folder, const Journal& journal) {
 
 void append_to_journal(const std::string& folder, const std::vector<ManifestEntry>& entries,
                        const JournalBatch& batch) {
-  const std::string path = journal_path(folder), text = batch_text(entries, batch);
-  const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  ZT_REQUIRE(fd >= 0, "can't open '", path, "': ", std::strerror(errno));
-  size_t done = 0;
-  int error = 0;
-  while (done < text.size() && error == 0) {
-    const ssize_t n = write(fd, text.data() + done, text.size() - done);
-    if (n >= 0) done += size_t(n);
-    else if (errno != EINTR) error = errno;
-  }
-  if (error == 0 && fsync(fd) != 0) error = errno;
-  close(fd);
-  ZT_REQUIRE(error == 0, "can't write '", path, "': ", std::strerror(error));
+  const OpenFile file(journal_path(folder), OpenFile::Mode::kAppend);
+  file.write(batch_text(entries, batch));
+  file.sync();
 }
 
 }  // namespace zoetrope

@@ -38,7 +38,7 @@ TEST(Outputs, SampleFindsAnUnwritablePlaceFirst) {
   expect_refused(sample, folder.path() + "/none/a.mp4", 3, "No such file or directory");
   expect_refused(sample, folder.path() + "/file/a.mp4", 3, "Not a directory");
   expect_refused(sample, folder.path() + "/folder.mp4", 3, "no file");
-  expect_refused(sample, "/proc/a.mp4", 3, "can't write");
+  expect_refused(sample, "/proc/a.mp4", 3, "can't create");
   expect_refused(sample, folder.path() + "/a.gif", 2, "'.gif', expected a name that ends in .mp4");
   expect_refused(sample, folder.path() + "/a", 2, "expected a name that ends in .mp4");
   const Finished sheet = run_process({ZT_BINARY, "sample", "--run", "none", "--prompt", "a cup", "--out", folder.path() + "/sheet.mp4"});
