@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/check.h"
+#include "parallel/comm_forwarding.h"
 
 namespace zoetrope {
 namespace {
@@ -115,14 +116,12 @@ class LinkTransfer : public Transfer {
   std::shared_ptr<Transfer> inner_;
 };
 
-class LinkComm : public Comm {
+class LinkComm : public ForwardingComm {
  public:
   LinkComm(std::unique_ptr<Comm> owned, Comm& inner, double bytes_per_second, double latency_seconds)
-      : owned_(std::move(owned)),
-        inner_(inner),
+      : ForwardingComm(inner),
+        owned_(std::move(owned)),
         state_(std::make_shared<LinkState>(inner.size(), bytes_per_second, latency_seconds)) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   const char* name() const override { return "link"; }
   std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
                                      const std::vector<Receive>& receives) override {
@@ -132,24 +131,9 @@ class LinkComm : public Comm {
     inner_.progress();
     state_->advance();
   }
-  void all_reduce_sum(const Tensor& values) override { inner_.all_reduce_sum(values); }
-  std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override {
-    return inner_.start_all_reduce_sum(values);
-  }
-  double all_reduce_max(double value) override { return inner_.all_reduce_max(value); }
-  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override {
-    return inner_.all_gather(data, bytes);
-  }
-  void broadcast(void* data, int64_t bytes, int root) override { inner_.broadcast(data, bytes, root); }
-  void barrier() override { inner_.barrier(); }
-  [[noreturn]] void abort(const std::string& message) override {
-    inner_.abort(message);
-    throw Error(message);  // not reached: compilers do not see that a virtual call never returns
-  }
 
  private:
   std::unique_ptr<Comm> owned_;
-  Comm& inner_;
   std::shared_ptr<LinkState> state_;
 };
 

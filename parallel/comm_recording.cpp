@@ -1,7 +1,8 @@
 #include "parallel/comm_recording.h"
 
-#include <cstdlib>
 #include <cstring>
+
+#include "parallel/comm_forwarding.h"
 
 namespace zoetrope {
 namespace {
@@ -39,13 +40,9 @@ class RecordingTransfer : public Transfer {
   bool is_collective_, is_seen_ = false;
 };
 
-class RecordingComm : public Comm {
+class RecordingComm : public ForwardingComm {
  public:
-  RecordingComm(Comm& inner, ReplayRecorder& recorder) : inner_(inner), recorder_(recorder) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
-  const char* name() const override { return inner_.name(); }
-
+  RecordingComm(Comm& inner, ReplayRecorder& recorder) : ForwardingComm(inner), recorder_(recorder) {}
   std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
                                      const std::vector<Receive>& receives) override {
     std::vector<ReplayMessage> messages;
@@ -55,8 +52,6 @@ class RecordingComm : public Comm {
     const int64_t number = recorder_.post(std::move(messages));
     return std::make_unique<RecordingTransfer>(inner_.exchange(sends, receives), recorder_, number, false);
   }
-  void progress() override { inner_.progress(); }
-
   void all_reduce_sum(const Tensor& values) override {
     collective(values.bytes(), [&] { inner_.all_reduce_sum(values); });
   }
@@ -79,10 +74,6 @@ class RecordingComm : public Comm {
   void barrier() override {
     collective(0, [&] { inner_.barrier(); });
   }
-  [[noreturn]] void abort(const std::string& message) override {
-    inner_.abort(message);
-    std::abort();  // not reached; a virtual call is not seen to be noreturn
-  }
 
  private:
   template <class Body>
@@ -93,7 +84,6 @@ class RecordingComm : public Comm {
     recorder_.waited_for_collective(number);
   }
 
-  Comm& inner_;
   ReplayRecorder& recorder_;
 };
 

@@ -4,37 +4,22 @@
 
 #include <memory>
 
-#include "core/check.h"
-#include "parallel/comm.h"
+#include "parallel/comm_forwarding.h"
 
 namespace zoetrope::test {
 
 /// Wraps a rank of `run_local_ranks`, which reports a circle as an error.
-class RendezvousComm : public Comm {
+class RendezvousComm : public ForwardingComm {
  public:
-  explicit RendezvousComm(Comm& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
+  using ForwardingComm::ForwardingComm;
   const char* name() const override { return "rendezvous"; }
   /// Completes before it returns.
   std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
                                      const std::vector<Receive>& receives) override {
     return completed(inner_.exchange(sends, receives));
   }
-  void progress() override { inner_.progress(); }
-  void all_reduce_sum(const Tensor& values) override { inner_.all_reduce_sum(values); }
   std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override {
     return completed(inner_.start_all_reduce_sum(values));
-  }
-  double all_reduce_max(double value) override { return inner_.all_reduce_max(value); }
-  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override {
-    return inner_.all_gather(data, bytes);
-  }
-  void broadcast(void* data, int64_t bytes, int root) override { inner_.broadcast(data, bytes, root); }
-  void barrier() override { inner_.barrier(); }
-  [[noreturn]] void abort(const std::string& message) override {
-    inner_.abort(message);
-    throw Error(message);  // not reached: compilers do not see that a virtual call never returns
   }
 
  private:
@@ -42,7 +27,6 @@ class RendezvousComm : public Comm {
     transfer->wait();
     return transfer;
   }
-  Comm& inner_;
 };
 
 }  // namespace zoetrope::test
