@@ -44,6 +44,23 @@ CostModel cost_from_json(const Json& json) {
   return cost;
 }
 
+/// Every field of the state under its name in the file, but for the cost set.
+template <class State, class Field>
+void visit_fields(State& s, Field&& field) {
+  field("step", s.step);
+  field("draws", s.draws);
+  field("tokens_per_slot", s.cluster.tokens_per_slot);
+  field("segments_per_slot", s.cluster.segments_per_slot);
+  field("memory_per_rank", s.memory_per_rank);
+  field("ranks", s.ranks);
+  field("threads_per_rank", s.threads_per_rank);
+  field("config", s.config_toml);
+  field("data_fingerprint", s.data_fingerprint);
+  field("version", s.version);
+  field("kernels", s.kernels);
+  field("changes", s.changes);
+}
+
 bool allowed(const std::vector<std::string>& changes, const char* what) {
   return std::find(changes.begin(), changes.end(), what) != changes.end();
 }
@@ -53,20 +70,9 @@ bool allowed(const std::vector<std::string>& changes, const char* what) {
 std::string to_json(const RunState& s) {
   Json json;
   json["format"] = 1;
-  json["step"] = s.step;
-  json["draws"] = s.draws;
+  visit_fields(s, [&](const char* name, const auto& value) { json[name] = value; });
   json["cost"] = cost_to_json(s.cost);
   json["cost_hash"] = hex64(hash_of(s.cost));
-  json["tokens_per_slot"] = s.cluster.tokens_per_slot;
-  json["segments_per_slot"] = s.cluster.segments_per_slot;
-  json["memory_per_rank"] = s.memory_per_rank;
-  json["ranks"] = s.ranks;
-  json["threads_per_rank"] = s.threads_per_rank;
-  json["config"] = s.config_toml;
-  json["data_fingerprint"] = s.data_fingerprint;
-  json["version"] = s.version;
-  json["kernels"] = s.kernels;
-  json["changes"] = s.changes;
   return json.dump(1) + "\n";
 }
 
@@ -75,20 +81,9 @@ RunState run_state_from_json(const std::string& text, const std::string& source)
     const Json json = Json::parse(text);
     ZT_REQUIRE(json.at("format") == 1, "'", source, "': state format ", json.at("format").dump(), ", expected 1");
     RunState s;
-    s.step = json.at("step");
-    s.draws = json.at("draws");
+    visit_fields(s, [&]<class T>(const char* name, T& value) { value = json.at(name).template get<T>(); });
     s.cost = cost_from_json(json.at("cost"));
-    s.cluster.num_slots = json.at("ranks");
-    s.cluster.tokens_per_slot = json.at("tokens_per_slot");
-    s.cluster.segments_per_slot = json.at("segments_per_slot");
-    s.memory_per_rank = json.at("memory_per_rank");
-    s.ranks = json.at("ranks");
-    s.threads_per_rank = json.at("threads_per_rank");
-    s.config_toml = json.at("config");
-    s.data_fingerprint = json.at("data_fingerprint");
-    s.version = json.at("version");
-    s.kernels = json.at("kernels");
-    s.changes = json.at("changes").get<std::vector<std::string>>();
+    s.cluster.num_slots = s.ranks;
     return s;
   } catch (const nlohmann::json::exception& error) {
     throw Error(join_message("'", source, "': not a state of this program: ", error.what()));
