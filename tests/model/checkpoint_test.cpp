@@ -9,7 +9,7 @@
 
 #include "core/files.h"
 #include "tests/support/small_dataset.h"
-#include "tests/support/small_model.h"
+#include "tests/support/whole_model.h"
 
 namespace zoetrope::test {
 namespace {
@@ -20,7 +20,6 @@ void overwrite(const std::string& path, const std::string& content) { std::ofstr
 
 class CheckpointTest : public testing::Test {
  protected:
-  CheckpointTest() : ops_(make_ops(Device::kCpu, pool_, workspace_)), model_(*ops_, arena_, {}, small_model_config(), {}) {}
   std::string save(int64_t step) {
     save_checkpoint(folder_.path(), {step, "{\"a\": 1}"}, model_.parameters, model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema());
     return list_checkpoints(folder_.path()).back();
@@ -33,10 +32,7 @@ class CheckpointTest : public testing::Test {
     }
     return "";
   }
-  ThreadPool pool_{1};
-  Arena workspace_{1 << 20, Device::kCpu, "work space"}, arena_{1 << 20, Device::kCpu, "arena"};
-  std::unique_ptr<Ops> ops_;
-  SmallModel model_;
+  WholeModel model_{WholeModel::Backend::kCpu, awkward_config()};
   testing_support::TemporaryFolder folder_;
 };
 
@@ -77,9 +73,9 @@ TEST_F(CheckpointTest, UnfinishedOnesAreNotListedAndSavedAgain) {
 
 TEST_F(CheckpointTest, AnotherModelIsRefusedByName) {
   const std::string folder = save(5);
-  ModelConfig other = small_model_config();
+  ModelConfig other = awkward_config();
   other.ffn = 24;
-  SmallModel wider(*ops_, arena_, {}, other, {});
+  WholeModel wider(WholeModel::Backend::kCpu, other);
   try {
     load_weights(folder, wider.parameters, false);
     FAIL() << "loaded";

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/support/small_model.h"
+#include "tests/support/whole_model.h"
 
 namespace zoetrope::test {
 namespace {
@@ -25,14 +25,11 @@ TEST(LearningRate, WarmsUpAndFallsAsACosine) {
 
 // Three updates against the formulas in double: decoupled decay on matrices alone, clipping, growing EMA decay.
 TEST(Optimizer, FollowsTheFormulas) {
-  const ThreadPool pool(2);
-  Arena workspace(1 << 20, Device::kCpu, "work space"), arena(1 << 20, Device::kCpu, "arena");
-  const auto ops = make_ops(Device::kCpu, pool, workspace);
   OptimizerConfig config;
   config.weight_decay = 0.1;
   config.warmup_steps = 0;
   config.clip = 1;
-  SmallModel model(*ops, arena, {}, small_model_config(), {}, config);
+  WholeModel model(WholeModel::Backend::kCpu, awkward_config(), {}, config);
   const int64_t n = model.parameters.count();
   float* values = model.parameters.values().data<float>();
   float* grads = model.parameters.grads().data<float>();

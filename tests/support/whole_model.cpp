@@ -66,6 +66,14 @@ WholeModel::WholeModel(Backend backend, ModelConfig the_config, FlowConfig the_f
       flow(the_flow, config, precision, *ops, dit, arena, 5),
       optimizer(the_optimizer, parameters, *ops) {
   parameters.initialise(3);
+  // Away from special points: some parameters start as zeros, which would hide wrong gradients.
+  const Tensor& values = parameters.values();
+  for (int64_t i = 0; i < parameters.count(); ++i) {
+    const float nudge = 0.1f * normal({9, Purpose::kInitialisation, 1, i});
+    if (values.dtype() == DType::kF64) values.data<double>()[i] += nudge;
+    else values.data<float>()[i] += nudge;
+  }
+  parameters.prepare();
 }
 
 std::vector<double> WholeModel::gradients(const std::vector<MicroBatch>& waves, double* loss) {

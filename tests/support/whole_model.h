@@ -32,7 +32,7 @@ MicroBatch pack(const std::vector<RangeSpec>& ranges, const ModelConfig& config)
 /// Packs whole samples.
 MicroBatch pack_whole(const std::vector<SampleSpec>& samples, const ModelConfig& config);
 
-/// Parameters, network, flow and optimizer, put together; `cpu` chooses the backend.
+/// Parameters, network, flow and optimizer, put together; no parameter stays at a special value.
 struct WholeModel {
   enum class Backend { kReference, kCpu };
   WholeModel(Backend backend, ModelConfig config, FlowConfig flow = {}, OptimizerConfig optimizer = {},
