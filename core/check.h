@@ -32,16 +32,15 @@ std::string join_message(Parts&&... parts) {
 }  // namespace zoetrope
 
 /// Throws `Error` with the streamed parts and the source position when the condition is false.
-#define ZT_CHECK(condition, ...)                                                          \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      throw ::zoetrope::Error(::zoetrope::join_message(__VA_ARGS__, " [", __FILE__, ":",  \
-                                                       __LINE__, "]"));                   \
+#define ZT_CHECK(condition, ...)                                                                          \
+  do {                                                                                                    \
+    if (!(condition)) [[unlikely]]                                                                        \
+      throw ::zoetrope::Error(::zoetrope::join_message(__VA_ARGS__, " [", __FILE__, ":", __LINE__, "]")); \
   } while (false)
 
 /// As `ZT_CHECK`, for input that a user wrote: no source position, since it would not help them.
-#define ZT_REQUIRE(condition, ...)                                                        \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      throw ::zoetrope::Error(::zoetrope::join_message(__VA_ARGS__));                     \
+#define ZT_REQUIRE(condition, ...)                                    \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      throw ::zoetrope::Error(::zoetrope::join_message(__VA_ARGS__)); \
   } while (false)

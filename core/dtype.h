@@ -54,11 +54,29 @@ struct bf16 {
 
 template <class T>
 struct dtype_of;
-template <> struct dtype_of<float> { static constexpr DType value = DType::kF32; };
-template <> struct dtype_of<bf16> { static constexpr DType value = DType::kBF16; };
-template <> struct dtype_of<double> { static constexpr DType value = DType::kF64; };
-template <> struct dtype_of<uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct dtype_of<int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct dtype_of<int64_t> { static constexpr DType value = DType::kI64; };
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct dtype_of<bf16> {
+  static constexpr DType value = DType::kBF16;
+};
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct dtype_of<uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct dtype_of<int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct dtype_of<int64_t> {
+  static constexpr DType value = DType::kI64;
+};
 
 }  // namespace zoetrope

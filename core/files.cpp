@@ -29,15 +29,18 @@ int flags_of(OpenFile::Mode mode) {
 
 /// A rename would put a file in the place of /dev/null, or of a pipe.
 void require_replaceable(const std::string& path) {
-  struct stat info {};
-  ZT_REQUIRE(stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode), "can't write '", path, "': it is there and no file");
+  struct stat info = {};
+  ZT_REQUIRE(stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode), "can't write '", path,
+             "': it is there and no file");
 }
 
 }  // namespace
 
-OpenFile::OpenFile(const std::string& path, Mode mode) : path_(path), descriptor_(open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0644)) {
+OpenFile::OpenFile(const std::string& path, Mode mode)
+    : path_(path), descriptor_(open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0644)) {
   const bool creates = mode == Mode::kReplace || mode == Mode::kNew;
-  ZT_REQUIRE(descriptor_ >= 0, creates ? "can't create '" : "can't open '", path, "': ", std::strerror(errno));
+  ZT_REQUIRE(descriptor_ >= 0, creates ? "can't create '" : "can't open '", path,
+             "': ", std::strerror(errno));
 }
 
 OpenFile::~OpenFile() {
@@ -45,7 +48,7 @@ OpenFile::~OpenFile() {
 }
 
 uint64_t OpenFile::size() const {
-  struct stat info {};
+  struct stat info = {};
   ZT_REQUIRE(fstat(descriptor_, &info) == 0, "can't stat '", path_, "': ", std::strerror(errno));
   return uint64_t(info.st_size);
 }
@@ -64,7 +67,8 @@ void OpenFile::read_at(void* data, size_t size, uint64_t offset) const {
   while (size > 0) {
     const ssize_t n = pread(descriptor_, to, std::min(size, kPiece), off_t(offset));
     if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't read '", path_, "' at byte ", offset, ": ", n == 0 ? "it ends there" : std::strerror(errno));
+    ZT_REQUIRE(n > 0, "can't read '", path_, "' at byte ", offset, ": ",
+               n == 0 ? "it ends there" : std::strerror(errno));
     to += n;
     offset += uint64_t(n);
     size -= size_t(n);
@@ -82,7 +86,9 @@ void OpenFile::write(const void* data, size_t size) const {
   }
 }
 
-void OpenFile::sync() const { ZT_REQUIRE(fsync(descriptor_) == 0, "can't sync '", path_, "': ", std::strerror(errno)); }
+void OpenFile::sync() const {
+  ZT_REQUIRE(fsync(descriptor_) == 0, "can't sync '", path_, "': ", std::strerror(errno));
+}
 
 std::string read_file(const std::string& path) {
   const OpenFile file(path, OpenFile::Mode::kRead);
@@ -97,7 +103,8 @@ void sync_path(const std::string& path) {
   ZT_REQUIRE(descriptor >= 0, "can't open '", path, "' to sync it: ", std::strerror(errno));
   const int error = fsync(descriptor) == 0 ? 0 : errno;
   close(descriptor);
-  ZT_REQUIRE(error == 0 || error == EINVAL, "can't sync '", path, "': ", std::strerror(error));  // some folders can't be
+  ZT_REQUIRE(error == 0 || error == EINVAL, "can't sync '", path,
+             "': ", std::strerror(error));  // some folders can't be
 }
 
 void check_writable(const std::string& path) {

@@ -7,8 +7,8 @@
 namespace zoetrope {
 namespace {
 
-constexpr int kGroups = 16;              // channel groups at a time: 16 lanes of 32 bits fill an AVX-512 register
-constexpr int kRun = 4 * kGroups;        // channels
+constexpr int kGroups = 16;        // channel groups at a time: 16 lanes of 32 bits fill an AVX-512 register
+constexpr int kRun = 4 * kGroups;  // channels
 using Lanes = std::array<float, kGroups>;
 using U32 = uint32_t __attribute__((vector_size(64)));
 using U64 = uint64_t __attribute__((vector_size(64)));
@@ -64,13 +64,17 @@ float natural_log(float u) {
   return f + (f * square * p + e * -2.12194440e-4f - 0.5f * square) + e * 0.693359375f;
 }
 
-/// cos and sin of 2 pi u for u in (0, 1): quarter turns, then polynomials on [-pi/4, pi/4] (Cephes sinf, cosf).
+/// cos and sin of 2 pi u for u in (0, 1): quarter turns, then polynomials on [-pi/4, pi/4] (Cephes sinf,
+/// cosf).
 void cos_sin_turn(float u, float& cosine, float& sine) {
   const int32_t quarter = int32_t(u * 4.0f + 0.5f);
   const float a = (u - 0.25f * float(quarter)) * 6.28318530717958648f, square = a * a;
-  const float s = a + a * square * ((-1.9515295891e-4f * square + 8.3321608736e-3f) * square - 1.6666654611e-1f);
-  const float c = 1.0f - 0.5f * square + square * square * ((2.443315711809948e-5f * square - 1.388731625493765e-3f) * square +
-                                                            4.166664568298827e-2f);
+  const float s =
+      a + a * square * ((-1.9515295891e-4f * square + 8.3321608736e-3f) * square - 1.6666654611e-1f);
+  const float c =
+      1.0f - 0.5f * square +
+      square * square *
+          ((2.443315711809948e-5f * square - 1.388731625493765e-3f) * square + 4.166664568298827e-2f);
   const float x = quarter & 1 ? s : c, y = quarter & 1 ? c : s;
   cosine = (quarter + 1) & 2 ? -x : x;
   sine = quarter & 2 ? -y : y;

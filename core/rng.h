@@ -11,8 +11,15 @@ namespace zoetrope {
 
 /// What a random number is for; part of its key. Layer dropout adds the block to `kLayerDropout`.
 enum class Purpose : uint32_t {
-  kNoise = 1, kTimestep = 2, kCaptionDropout = 3, kHeldOut = 4, kSampling = 5, kInitialisation = 6,
-  kOrder = 7, kText = 8, kLayerDropout = 1024
+  kNoise = 1,
+  kTimestep = 2,
+  kCaptionDropout = 3,
+  kHeldOut = 4,
+  kSampling = 5,
+  kInitialisation = 6,
+  kOrder = 7,
+  kText = 8,
+  kLayerDropout = 1024
 };
 
 /// Four random words for a counter and a key. Source: Salmon et al., SC'11, Philox-4x32-10.
@@ -35,8 +42,9 @@ struct RandomKey {
   /// Four random words of a group of channels.
   std::array<uint32_t, 4> words(int64_t channel_group) const {
     const uint64_t d = uint64_t(draw);
-    return philox({uint32_t(channel_group), uint32_t(token), uint32_t(d), uint32_t(d >> 32) ^ (uint32_t(purpose) << 8)},
-                  {uint32_t(seed), uint32_t(seed >> 32)});
+    return philox(
+        {uint32_t(channel_group), uint32_t(token), uint32_t(d), uint32_t(d >> 32) ^ (uint32_t(purpose) << 8)},
+        {uint32_t(seed), uint32_t(seed >> 32)});
   }
 };
 
@@ -48,8 +56,9 @@ inline float uniform(const RandomKey& key, int64_t channel = 0) {
   return to_uniform(key.words(channel / 4)[size_t(channel % 4)]);
 }
 
-/// Standard normal numbers for channels [0, count) of one token (Box-Muller on pairs of words). Always computed
-/// in aligned runs of 64 channels by the same vectorised code, so that a number never depends on `count`.
+/// Standard normal numbers for channels [0, count) of one token (Box-Muller on pairs of words). Always
+/// computed in aligned runs of 64 channels by the same vectorised code, so that a number never depends on
+/// `count`.
 void fill_normal(const RandomKey& key, float* out, int64_t count);
 
 /// Standard normal number for one (key, channel); equals the element `channel` of `fill_normal`.

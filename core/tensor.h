@@ -55,7 +55,9 @@ class Tensor {
     return static_cast<T*>(data_);
   }
   template <class T>
-  T* row(int64_t index) const { return data<T>() + index * row_stride_; }
+  T* row(int64_t index) const {
+    return data<T>() + index * row_stride_;
+  }
 
   /// View of rows [begin, end).
   Tensor slice_rows(int64_t begin, int64_t end) const;

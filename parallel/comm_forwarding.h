@@ -12,7 +12,8 @@ class ForwardingComm : public Comm {
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   const char* name() const override { return inner_.name(); }
-  std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends, const std::vector<Receive>& receives) override {
+  std::unique_ptr<Transfer> exchange(const std::vector<Send>& sends,
+                                     const std::vector<Receive>& receives) override {
     return inner_.exchange(sends, receives);
   }
   void progress() override { inner_.progress(); }
@@ -21,7 +22,9 @@ class ForwardingComm : public Comm {
     return inner_.start_all_reduce_sum(values);
   }
   double all_reduce_max(double value) override { return inner_.all_reduce_max(value); }
-  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override { return inner_.all_gather(data, bytes); }
+  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override {
+    return inner_.all_gather(data, bytes);
+  }
   void broadcast(void* data, int64_t bytes, int root) override { inner_.broadcast(data, bytes, root); }
   void barrier() override { inner_.barrier(); }
   [[noreturn]] void abort(const std::string& message) override {

@@ -21,10 +21,10 @@ int64_t now_ns() {
 
 /// A message on its way to this rank. The header, which travels with it, says when the sender posted it.
 struct Arrival {
-  int64_t sent_ns = 0;      ///< filled by the header
-  int64_t posted_ns = 0;    ///< when this rank posted the receive
+  int64_t sent_ns = 0;    ///< filled by the header
+  int64_t posted_ns = 0;  ///< when this rank posted the receive
   int64_t bytes = 0;
-  int64_t arrives_ns = -1;  ///< -1: not known yet
+  int64_t arrives_ns = -1;             ///< -1: not known yet
   std::shared_ptr<Transfer> transfer;  ///< completes when header and payload are here
 };
 
@@ -37,7 +37,9 @@ struct Link {
 class LinkState {
  public:
   LinkState(int ranks, double bytes_per_second, double latency_seconds)
-      : links_(size_t(ranks)), bytes_per_second_(bytes_per_second), latency_ns_(int64_t(latency_seconds * 1e9)) {
+      : links_(size_t(ranks)),
+        bytes_per_second_(bytes_per_second),
+        latency_ns_(int64_t(latency_seconds * 1e9)) {
     ZT_REQUIRE(bytes_per_second > 0 && latency_seconds >= 0, "a link of ", bytes_per_second, " bytes/s and ",
                latency_seconds, " s latency; the rate must be positive and the latency not negative");
   }
@@ -139,7 +141,8 @@ class LinkComm : public ForwardingComm {
 
 }  // namespace
 
-std::unique_ptr<Comm> make_link_comm(std::unique_ptr<Comm> inner, double bytes_per_second, double latency_seconds) {
+std::unique_ptr<Comm> make_link_comm(std::unique_ptr<Comm> inner, double bytes_per_second,
+                                     double latency_seconds) {
   Comm& reference = *inner;
   return std::make_unique<LinkComm>(std::move(inner), reference, bytes_per_second, latency_seconds);
 }

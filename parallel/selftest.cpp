@@ -24,11 +24,13 @@ double unit_of(Precision precision) {
 }
 
 /// Largest |a - b| of a range; NaN counts as infinite.
-double largest_difference(const std::vector<double>& a, const std::vector<double>& b, int64_t begin, int64_t end) {
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b, int64_t begin,
+                          int64_t end) {
   double largest = 0;
   for (size_t i = size_t(begin); i < size_t(end); ++i) {
     const double difference = std::abs(a[i] - b[i]);
-    largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(largest, difference);
+    largest =
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(largest, difference);
   }
   return largest;
 }
@@ -55,7 +57,8 @@ double tolerance_of(const Alone& alone, const Range& range, double unit) {
     largest = std::max(largest, std::abs(alone[0].gradients[size_t(i)]));
   for (size_t a = 0; a < alone.size(); ++a)
     for (size_t b = a + 1; b < alone.size(); ++b)
-      spread = std::max(spread, largest_difference(alone[a].gradients, alone[b].gradients, range.begin, range.end));
+      spread = std::max(spread,
+                        largest_difference(alone[a].gradients, alone[b].gradients, range.begin, range.end));
   return std::max(4 * spread, 16 * unit * largest);
 }
 
@@ -81,7 +84,8 @@ uint64_t hash_of(const StepOutcome& outcome) {
   return fnv1a({reinterpret_cast<const char*>(&outcome.loss), sizeof outcome.loss}, gradients);
 }
 
-SelftestRow compare(Comm& comm, SelftestModel& model, const SelftestCase& test, const Alone& alone, double unit) {
+SelftestRow compare(Comm& comm, SelftestModel& model, const SelftestCase& test, const Alone& alone,
+                    double unit) {
   const StepOutcome first = model.run_plan(test), again = model.run_plan(test);
   SelftestRow row;
   row.name = test.name;
@@ -94,10 +98,12 @@ SelftestRow compare(Comm& comm, SelftestModel& model, const SelftestCase& test, 
   row.loss = first.loss;
   row.one_rank_loss = alone[0].loss;
   const double loss_deviation = std::abs(first.loss - alone[0].loss);
-  take_worst(row, "loss", std::isnan(loss_deviation) ? std::numeric_limits<double>::infinity() : loss_deviation,
+  take_worst(row, "loss",
+             std::isnan(loss_deviation) ? std::numeric_limits<double>::infinity() : loss_deviation,
              loss_tolerance(alone, unit));
   for (const Range& range : ranges_of(model.parameters()))
-    take_worst(row, range.name, largest_difference(first.gradients, alone[0].gradients, range.begin, range.end),
+    take_worst(row, range.name,
+               largest_difference(first.gradients, alone[0].gradients, range.begin, range.end),
                tolerance_of(alone, range, unit));
   const uint64_t hash = hash_of(first);
   row.bit_equal = hash == hash_of(again);
@@ -115,7 +121,8 @@ double SelftestReport::worst_ratio() const {
 }
 
 bool SelftestReport::passed() const {
-  return !rows.empty() && std::ranges::all_of(rows, [](const SelftestRow& row) { return row.bit_equal && row.ratio <= 1; });
+  return !rows.empty() &&
+         std::ranges::all_of(rows, [](const SelftestRow& row) { return row.bit_equal && row.ratio <= 1; });
 }
 
 SelftestReport run_selftest(Comm& comm, const SelftestOptions& options) {
@@ -149,10 +156,16 @@ std::string selftest_to_json(const SelftestReport& report) {
   json["worst_ratio"] = report.worst_ratio();
   json["rows"] = nlohmann::ordered_json::array();
   for (const SelftestRow& row : report.rows)
-    json["rows"].push_back({{"name", row.name}, {"waves", row.waves}, {"rings", row.rings},
-                            {"largest_ring", row.largest_ring}, {"loss", row.loss},
-                            {"one_rank_loss", row.one_rank_loss}, {"worst_tensor", row.worst_tensor},
-                            {"deviation", row.deviation}, {"tolerance", row.tolerance}, {"ratio", row.ratio},
+    json["rows"].push_back({{"name", row.name},
+                            {"waves", row.waves},
+                            {"rings", row.rings},
+                            {"largest_ring", row.largest_ring},
+                            {"loss", row.loss},
+                            {"one_rank_loss", row.one_rank_loss},
+                            {"worst_tensor", row.worst_tensor},
+                            {"deviation", row.deviation},
+                            {"tolerance", row.tolerance},
+                            {"ratio", row.ratio},
                             {"bit_equal", row.bit_equal}});
   return json.dump(2);
 }

@@ -1,5 +1,5 @@
-// Law 1 on this machine: loss and every gradient with N ranks against one rank, for every planner and for random
-// plans, within a tolerance that follows from one-rank runs which differ only in summation.
+// Law 1 on this machine: loss and every gradient with N ranks against one rank, for every planner and for
+// random plans, within a tolerance that follows from one-rank runs which differ only in summation.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct SelftestOptions {
 
 /// One plan: how far N ranks are from one.
 struct SelftestRow {
-  std::string name;            ///< which samples and cap, and which planner
+  std::string name;  ///< which samples and cap, and which planner
   int64_t waves = 0, rings = 0, largest_ring = 0;
   double loss = 0, one_rank_loss = 0;
-  std::string worst_tensor;    ///< the loss or a parameter
+  std::string worst_tensor;             ///< the loss or a parameter
   double deviation = 0, tolerance = 0;  ///< of that tensor
-  double ratio = 0;            ///< deviation / tolerance, the largest of all tensors
-  bool bit_equal = false;      ///< two runs, and all ranks, hold the same bits
+  double ratio = 0;                     ///< deviation / tolerance, the largest of all tensors
+  bool bit_equal = false;               ///< two runs, and all ranks, hold the same bits
 };
 
 struct SelftestReport {

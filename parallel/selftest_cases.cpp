@@ -10,9 +10,9 @@ namespace zoetrope {
 namespace {
 
 /// Lengths 45, 6 (one frame), 7, 1 (one frame), 105 and 33: nothing divides them all.
-const std::vector<SelftestSample> kPack{{{5, 3, 3}, "a red ball rolls"}, {{1, 2, 3}, "a street"}, {{7, 1, 1}, ""},
-                                        {{1, 1, 1}, "a cup"},            {{3, 5, 7}, "a train passes a tree"},
-                                        {{11, 1, 3}, "waves"}};
+const std::vector<SelftestSample> kPack{
+    {{5, 3, 3}, "a red ball rolls"},      {{1, 2, 3}, "a street"}, {{7, 1, 1}, ""}, {{1, 1, 1}, "a cup"},
+    {{3, 5, 7}, "a train passes a tree"}, {{11, 1, 3}, "waves"}};
 const std::vector<SelftestSample> kLong{{{3, 5, 7}, "a train passes a tree"}};
 const std::vector<SelftestSample> kShort{{{7, 1, 1}, "a cup"}};
 
@@ -34,13 +34,14 @@ class Draws {
 std::vector<int> draw_members(int ranks, int64_t count, Draws& draws) {
   std::vector<int> slots(static_cast<size_t>(ranks));
   for (int slot = 0; slot < ranks; ++slot) slots[size_t(slot)] = slot;
-  for (size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[size_t(draws.between(0, int64_t(i) - 1))]);
+  for (size_t i = slots.size(); i > 1; --i)
+    std::swap(slots[i - 1], slots[size_t(draws.between(0, int64_t(i) - 1))]);
   slots.resize(size_t(count));
   return slots;
 }
 
-SelftestCase planned(const std::string& name, const std::vector<SelftestSample>& samples, const std::string& planner,
-                     const Cluster& cluster) {
+SelftestCase planned(const std::string& name, const std::vector<SelftestSample>& samples,
+                     const std::string& planner, const Cluster& cluster) {
   SelftestCase test{name + ", " + planner, samples, {}};
   test.plan = make_plan({planner, 0}, test.lengths(), CostModel{}, cluster);
   return test;
@@ -71,7 +72,9 @@ Plan random_plan(const std::vector<int64_t>& lengths, int ranks, int64_t waves, 
       wave.slots[size_t(slot)].push_back({sample, begin, *end});
     }
   }
-  std::erase_if(plan.waves, [](const Wave& wave) { return std::ranges::all_of(wave.slots, [](const auto& s) { return s.empty(); }); });
+  std::erase_if(plan.waves, [](const Wave& wave) {
+    return std::ranges::all_of(wave.slots, [](const auto& s) { return s.empty(); });
+  });
   list_rings(plan);
   return plan;
 }
@@ -99,7 +102,8 @@ std::vector<SelftestCase> selftest_cases(int ranks, int64_t random_plans, uint64
   return cases;
 }
 
-MicroBatch selftest_batch(const SelftestCase& test, const Plan& plan, int64_t wave, int slot, int64_t features) {
+MicroBatch selftest_batch(const SelftestCase& test, const Plan& plan, int64_t wave, int slot,
+                          int64_t features) {
   MicroBatch batch;
   batch.wave = wave;
   const std::vector<Shard>& shards = plan.waves[size_t(wave)].slots[size_t(slot)];

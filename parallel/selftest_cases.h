@@ -33,6 +33,7 @@ std::vector<SelftestCase> selftest_cases(int ranks, int64_t random_plans, uint64
 Plan random_plan(const std::vector<int64_t>& lengths, int ranks, int64_t waves, uint64_t seed);
 
 /// This slot's micro-batch of a wave, with pixels that are a function of (sample, token, channel).
-MicroBatch selftest_batch(const SelftestCase& test, const Plan& plan, int64_t wave, int slot, int64_t features);
+MicroBatch selftest_batch(const SelftestCase& test, const Plan& plan, int64_t wave, int slot,
+                          int64_t features);
 
 }  // namespace zoetrope

@@ -21,7 +21,8 @@ ModelConfig tiny_model() {
 /// Whole-sample attention whose keys are visited in several blocks: other sums, same result.
 class BlockedAttention : public AttentionHook {
  public:
-  BlockedAttention(const Ops& ops, Arena& arena, Precision precision) : ops_(ops), arena_(arena), precision_(precision) {}
+  BlockedAttention(const Ops& ops, Arena& arena, Precision precision)
+      : ops_(ops), arena_(arena), precision_(precision) {}
   void set(int64_t num_blocks, bool reversed) {
     num_blocks_ = num_blocks;
     reversed_ = reversed;
@@ -40,8 +41,8 @@ class BlockedAttention : public AttentionHook {
     ops_.convert(out, running);
   }
   void backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout, const Tensor& q,
-                const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse, const MicroBatch& batch,
-                int64_t, int64_t num_heads, double scale) override {
+                const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
+                const MicroBatch& batch, int64_t, int64_t num_heads, double scale) override {
     const ArenaScope scope(arena_);
     const Tensor delta = arena_.take({q.rows(), num_heads}, precision_.wide);
     ops_.attention_delta(delta, dout, out, num_heads);
@@ -56,7 +57,8 @@ class BlockedAttention : public AttentionHook {
     std::vector<AttentionItem> blocks;
     const int64_t tokens = rows.end - rows.begin;
     for (int64_t i = 0; i < num_blocks_; ++i) {
-      const int64_t begin = rows.begin + tokens * i / num_blocks_, end = rows.begin + tokens * (i + 1) / num_blocks_;
+      const int64_t begin = rows.begin + tokens * i / num_blocks_,
+                    end = rows.begin + tokens * (i + 1) / num_blocks_;
       if (begin < end) blocks.push_back({rows.begin, rows.end, begin, end});
     }
     if (reversed_) std::reverse(blocks.begin(), blocks.end());
@@ -79,8 +81,8 @@ class SwitchedAttention : public AttentionHook {
     to->forward(out, lse, q, k, v, batch, block, num_heads, scale);
   }
   void backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout, const Tensor& q,
-                const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse, const MicroBatch& batch,
-                int64_t block, int64_t num_heads, double scale) override {
+                const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
+                const MicroBatch& batch, int64_t block, int64_t num_heads, double scale) override {
     to->backward(dq, dk, dv, dout, q, k, v, out, lse, batch, block, num_heads, scale);
   }
 };
@@ -134,7 +136,8 @@ struct SelftestModel::State {
         ring(*ops, comm, arena, config, options.precision, max_tokens),
         sync(comm, parameters, 8192),  // several buckets even here
         dit(config, options.precision, *ops, parameters, {&ring, &sync, &source, &width, &blocks}, arena),
-        dit_alone(config, options.precision, *ops, parameters, {&attention, &no_sync, &source, &width, &blocks}, arena),
+        dit_alone(config, options.precision, *ops, parameters,
+                  {&attention, &no_sync, &source, &width, &blocks}, arena),
         flow({}, config, options.precision, *ops, dit, arena, options.seed),
         flow_alone({}, config, options.precision, *ops, dit_alone, arena, options.seed) {}
 
@@ -143,19 +146,23 @@ struct SelftestModel::State {
     const Tensor& grads = parameters.grads();
     std::vector<double> values(static_cast<size_t>(grads.size()));
     for (int64_t i = 0; i < grads.size(); ++i)
-      values[size_t(i)] = grads.dtype() == DType::kF64 ? grads.data<double>()[i] : double(grads.data<float>()[i]);
+      values[size_t(i)] =
+          grads.dtype() == DType::kF64 ? grads.data<double>()[i] : double(grads.data<float>()[i]);
     return values;
   }
 };
 
-SelftestModel::SelftestModel(const SelftestOptions& options, Comm& comm, int64_t max_tokens, int64_t max_segments)
+SelftestModel::SelftestModel(const SelftestOptions& options, Comm& comm, int64_t max_tokens,
+                             int64_t max_segments)
     : state_(std::make_unique<State>(options, comm, max_tokens)) {
   State& s = *state_;
-  const int64_t hooks = Arena::padded(max_tokens * s.config.width * 8) + Arena::padded(max_tokens * s.config.num_heads * 8);
+  const int64_t hooks =
+      Arena::padded(max_tokens * s.config.width * 8) + Arena::padded(max_tokens * s.config.num_heads * 8);
   s.arena.reserve(activation_bytes(s.config, options.precision).of(max_tokens, max_segments) + hooks +
-                  (options.make_backend ? 0  // brings its own work space
-                                        : ops_workspace_bytes(Device::kCpu, 1, max_tokens, s.config.width, s.config.ffn,
-                                                              s.config.head_width(), options.precision.compute)));
+                  (options.make_backend
+                       ? 0  // brings its own work space
+                       : ops_workspace_bytes(Device::kCpu, 1, max_tokens, s.config.width, s.config.ffn,
+                                             s.config.head_width(), options.precision.compute)));
   s.parameters.initialise(options.seed);
   s.parameters.prepare();
   if (options.fault == SelftestFault::kSkipRingStep) s.ring.plant_fault(RingFault::kSkipStep);
@@ -188,7 +195,8 @@ StepOutcome SelftestModel::run_plan(const SelftestCase& test) {
   if (s.options.fault == SelftestFault::kLeaveOutCount)
     for (const Wave& wave : test.plan.waves) tokens -= tokens_of(wave.slots.back());
   const StepResult result = run_loss_and_gradients(
-      test.plan, 0, std::max<int64_t>(1, loss_count(tokens, s.config)), s.comm, s.flow, s.ring, s.sync, s.parameters,
+      test.plan, 0, std::max<int64_t>(1, loss_count(tokens, s.config)), s.comm, s.flow, s.ring, s.sync,
+      s.parameters,
       [&](int64_t wave) {
         MicroBatch batch = selftest_batch(test, test.plan, wave, s.comm.rank(), s.features());
         if (s.options.fault == SelftestFault::kShiftPosition) shift_position(batch);

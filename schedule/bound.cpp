@@ -20,9 +20,9 @@ namespace zoetrope {
 //  2. For a given c, even shards cost least in total since h is convex (Jensen):
 //     W(c) = c segment + linear S + exchange S (c - 1)
 //            + max(quadratic S S, quadratic S S / c + transfer S (c - 1) + latency c (c - 1)).
-//     W never falls with c: the terms before the maximum don't, its first term is constant, and from the c on where the second is
-//     the larger one (transfer S + latency c > quadratic S S / c) its derivative is positive. So the least
-//     work of the sample is W at the smallest c. Whole samples cost whole(S).
+//     W never falls with c: the terms before the maximum don't, its first term is constant, and from the c on
+//     where the second is the larger one (transfer S + latency c > quadratic S S / c) its derivative is
+//     positive. So the least work of the sample is W at the smallest c. Whole samples cost whole(S).
 //  3. Ranks run at least ceil(tokens / cap) waves together, ceil(segments / segment cap) too, and at least as
 //     many as the largest ring has members; each costs the wave overhead.
 //  4. The sum of all this is at most ranks x D. The bound is the least D that satisfies 1-4; bisection keeps
@@ -36,9 +36,11 @@ SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64
   if (cp > cluster.num_slots) return {};
   const int64_t square = FixedCost::scale_down(cost.quadratic, tokens * tokens);
   const int64_t exposed = FixedCost::scale_down(cost.quadratic, tokens * tokens / cp) +
-                          FixedCost::scale_down(cost.transfer, tokens * (cp - 1)) + cost.latency * cp * (cp - 1);
+                          FixedCost::scale_down(cost.transfer, tokens * (cp - 1)) +
+                          cost.latency * cp * (cp - 1);
   const int64_t handling = FixedCost::scale_down(cost.exchange, tokens * (cp - 1));
-  return {cp, cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) + handling + std::max(square, exposed)};
+  return {cp, cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) + handling +
+                  std::max(square, exposed)};
 }
 
 int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time) {
@@ -47,8 +49,8 @@ int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64
     const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * tokens);
     const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
                             FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency;
-    return cost.segment + FixedCost::scale_down(cost.linear, k) + FixedCost::scale_down(cost.exchange, tokens - k) +
-           std::max(hidden, exposed);
+    return cost.segment + FixedCost::scale_down(cost.linear, k) +
+           FixedCost::scale_down(cost.exchange, tokens - k) + std::max(hidden, exposed);
   };
   if (least_ns(most) <= time) return most;
   // Upper roots of both parts in floating point, then the exact end of the interval by steps: the result does
@@ -57,7 +59,8 @@ int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64
                t = double(cost.transfer) * 0x1p-32, e = double(cost.exchange) * 0x1p-32,
                left = double(time - cost.segment) - e * double(tokens);
   const double per_token = l - e + q * double(tokens);
-  const double by_compute = per_token > 0 ? left / per_token : double(most);  // else it falls with k: no upper end
+  const double by_compute =
+      per_token > 0 ? left / per_token : double(most);  // else it falls with k: no upper end
   const double constant = t * double(tokens) + double(cost.latency) - left;
   const double slope = l - e - t, root = slope * slope - 4 * q * constant;
   double by_link = double(most);
@@ -69,11 +72,13 @@ int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64
   return k;
 }
 
-int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster) {
+int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                         const Cluster& cluster) {
   int64_t total_tokens = 0, sum_whole = 0;
   for (int64_t tokens : sorted_lengths) total_tokens += tokens, sum_whole += cost.whole(tokens);
   std::vector<int64_t> work_after(sorted_lengths.size() + 1, 0);  // whole samples from index i on
-  for (size_t i = sorted_lengths.size(); i-- > 0;) work_after[i] = work_after[i + 1] + cost.whole(sorted_lengths[i]);
+  for (size_t i = sorted_lengths.size(); i-- > 0;)
+    work_after[i] = work_after[i + 1] + cost.whole(sorted_lengths[i]);
   const auto feasible = [&](int64_t time) {
     int64_t work = 0, segments = int64_t(sorted_lengths.size()), largest_ring = 1;
     size_t i = 0;
@@ -86,7 +91,8 @@ int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const Fixed
       largest_ring = std::max(largest_ring, sample.cp);
     }
     work += work_after[i];
-    int64_t waves = std::max((total_tokens + cluster.tokens_per_slot - 1) / cluster.tokens_per_slot, largest_ring);
+    int64_t waves =
+        std::max((total_tokens + cluster.tokens_per_slot - 1) / cluster.tokens_per_slot, largest_ring);
     if (cluster.segments_per_slot > 0)
       waves = std::max(waves, (segments + cluster.segments_per_slot - 1) / cluster.segments_per_slot);
     return static_cast<__int128>(work) + static_cast<__int128>(waves) * cost.wave <=
@@ -107,7 +113,8 @@ int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const Fixed
   return infeasible;
 }
 
-int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_model, const Cluster& cluster) {
+int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_model,
+                    const Cluster& cluster) {
   const FixedCost cost(cost_model);
   std::vector<int64_t> sorted = lengths;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -118,7 +125,8 @@ int64_t ideal_ns(const std::vector<int64_t>& lengths, const CostModel& cost_mode
   const FixedCost cost(cost_model);
   __int128 work = 0;
   for (int64_t tokens : lengths)
-    work += FixedCost::scale_down(cost.linear, tokens) + FixedCost::scale_down(cost.quadratic, tokens * tokens);
+    work +=
+        FixedCost::scale_down(cost.linear, tokens) + FixedCost::scale_down(cost.quadratic, tokens * tokens);
   return int64_t(work / num_slots);
 }
 

@@ -20,7 +20,8 @@ SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64
 int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time);
 
 /// The bound without the all-reduce; `sorted_lengths` descending. Note [Dual bound] has the argument.
-int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster);
+int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                         const Cluster& cluster);
 
 /// Compute alone, spread evenly: the denominator of efficiency.
 int64_t ideal_ns(const std::vector<int64_t>& lengths, const CostModel& cost, int64_t num_slots);

@@ -31,7 +31,8 @@ void offer_stacked(const ElasticBatch& batch, BestPlan& best) {
     std::optional<Plan> plan = plan_stacked(batch, time, false);
     if (!plan) return false;
     if (batch.cost.wave > 0)
-      if (std::optional<Plan> merged = plan_stacked(batch, time, true)) best.offer(*std::move(merged), batch.cost_model);
+      if (std::optional<Plan> merged = plan_stacked(batch, time, true))
+        best.offer(*std::move(merged), batch.cost_model);
     best.offer(*std::move(plan), batch.cost_model);
     return true;
   };
@@ -51,8 +52,9 @@ void offer_poured(const ElasticBatch& batch, BestPlan& best) {
   const int64_t cap = batch.cluster.num_slots * batch.cluster.tokens_per_slot;
   int64_t fewest = (batch.total_tokens + cap - 1) / cap;
   if (batch.cluster.segments_per_slot > 0)
-    fewest = std::max(fewest, (batch.num_samples() + batch.cluster.num_slots * batch.cluster.segments_per_slot - 1) /
-                                  (batch.cluster.num_slots * batch.cluster.segments_per_slot));
+    fewest = std::max(fewest,
+                      (batch.num_samples() + batch.cluster.num_slots * batch.cluster.segments_per_slot - 1) /
+                          (batch.cluster.num_slots * batch.cluster.segments_per_slot));
   const bool small = batch.num_samples() <= kSmallBatch;
   const int64_t most_held = small ? std::min<int64_t>(4, batch.num_samples()) : 0;
   int successes = 0;
@@ -72,7 +74,8 @@ void offer_poured(const ElasticBatch& batch, BestPlan& best) {
 
 }  // namespace
 
-ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set, const Cluster& cluster_value)
+ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
+                           const Cluster& cluster_value)
     : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
   std::iota(sample.begin(), sample.end(), int64_t(0));
   std::stable_sort(sample.begin(), sample.end(),
@@ -102,9 +105,9 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
   if (fixed.cp > 0) best.offer(std::move(fixed.plan), cost);
-  ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ", cluster.num_slots,
-             " ranks, ", cluster.tokens_per_slot, " tokens and ", cluster.segments_per_slot,
-             " segments per rank; raise the memory per rank");
+  ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ",
+             cluster.num_slots, " ranks, ", cluster.tokens_per_slot, " tokens and ",
+             cluster.segments_per_slot, " segments per rank; raise the memory per rank");
   return *std::move(best.plan);
 }
 

@@ -15,10 +15,13 @@ namespace zoetrope {
 
 /// What all parts work on: samples by descending length, ties by number.
 struct ElasticBatch {
-  ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_model, const Cluster& cluster_value);
+  ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_model,
+               const Cluster& cluster_value);
   int64_t num_samples() const { return int64_t(sample.size()); }
   /// Segments that a slot may hold in a wave.
-  int64_t segment_cap() const { return cluster.segments_per_slot > 0 ? cluster.segments_per_slot : INT64_MAX; }
+  int64_t segment_cap() const {
+    return cluster.segments_per_slot > 0 ? cluster.segments_per_slot : INT64_MAX;
+  }
 
   std::vector<int64_t> sample, tokens, whole_ns;  ///< by rank in the descending order
   int64_t total_tokens = 0, total_ns = 0;
@@ -36,14 +39,14 @@ struct BestPlan {
   void offer(Plan candidate, const CostModel& cost);
 };
 
-/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`; `merge` joins waves that
-/// the same ranks run one after another. Nothing when the samples don't fit the time.
+/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`; `merge` joins waves
+/// that the same ranks run one after another. Nothing when the samples don't fit the time.
 std::optional<Plan> plan_stacked(const ElasticBatch& batch, int64_t time, bool merge);
 
 /// How to pour.
 struct PourOptions {
   int64_t num_waves = 1;
-  int64_t held_back = 0;      ///< so many of a wave's longest whole samples are split last, to level the ranks
+  int64_t held_back = 0;  ///< so many of a wave's longest whole samples are split last, to level the ranks
   bool proportional = false;  ///< shards in proportion to the room of each rank, else fill rank after rank
 };
 /// Nothing when the samples don't fit so many waves.

@@ -32,7 +32,8 @@ void BlockDraft::add_whole(int block, int64_t item, int64_t tokens) {
 
 bool BlockDraft::fits(const ElasticBatch& batch, int block, int64_t tokens) const {
   const Block& at = blocks_[size_t(block)];
-  return at.tokens[0] + tokens <= batch.cluster.tokens_per_slot && int64_t(at.shards[0].size()) < batch.segment_cap();
+  return at.tokens[0] + tokens <= batch.cluster.tokens_per_slot &&
+         int64_t(at.shards[0].size()) < batch.segment_cap();
 }
 
 std::vector<std::vector<int>> BlockDraft::sequences() const {
@@ -42,7 +43,8 @@ std::vector<std::vector<int>> BlockDraft::sequences() const {
     for (const Entry& entry : slots_[slot]) {
       if (entry.block >= 0) result[slot].push_back(entry.block);
       else if (size_t(entry.bin) < bin_blocks_.size())
-        result[slot].insert(result[slot].end(), bin_blocks_[size_t(entry.bin)].begin(), bin_blocks_[size_t(entry.bin)].end());
+        result[slot].insert(result[slot].end(), bin_blocks_[size_t(entry.bin)].begin(),
+                            bin_blocks_[size_t(entry.bin)].end());
     }
   return result;
 }
@@ -58,7 +60,8 @@ bool BlockDraft::join_if_fits(const ElasticBatch& batch, int into, const std::ve
     const size_t at = index_in(next[i], block.members[i]);
     const Block& other = blocks_[size_t(next[i])];
     if (block.tokens[i] + other.tokens[at] > batch.cluster.tokens_per_slot ||
-        int64_t(block.shards[i].size() + other.shards[at].size()) > batch.segment_cap()) return false;
+        int64_t(block.shards[i].size() + other.shards[at].size()) > batch.segment_cap())
+      return false;
   }
   for (size_t i = 0; i < block.members.size(); ++i) {
     if (next[i] < 0) continue;

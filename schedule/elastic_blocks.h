@@ -1,5 +1,5 @@
-// A plan in the making: per slot a sequence of blocks. A block is what its slots run in one wave together: one
-// slot with whole samples, or the slots of a ring. Waves are numbered at the end.
+// A plan in the making: per slot a sequence of blocks. A block is what its slots run in one wave together:
+// one slot with whole samples, or the slots of a ring. Waves are numbered at the end.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,9 @@ class BlockDraft {
     std::vector<std::vector<Shard>> shards;  ///< by member; `sample` is the rank in the batch
     std::vector<int64_t> tokens;
   };
-  struct Entry { int block, bin; };  ///< a ring's block, or the blocks of a bin
+  struct Entry {
+    int block, bin;
+  };  ///< a ring's block, or the blocks of a bin
 
   /// Blocks of each slot in order.
   std::vector<std::vector<int>> sequences() const;

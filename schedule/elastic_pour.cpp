@@ -1,5 +1,5 @@
-// Elastic planner, poured waves: the samples of a wave fill all ranks to one level; a sample that fits no rank
-// whole is poured over several, as much on each as its room takes. All begin and end together, so uneven
+// Elastic planner, poured waves: the samples of a wave fill all ranks to one level; a sample that fits no
+// rank whole is poured over several, as much on each as its room takes. All begin and end together, so uneven
 // shards cost nothing.
 #include <algorithm>
 #include <numeric>
@@ -58,7 +58,10 @@ class PouredWave {
     int64_t time = 0, tokens = 0;
     std::vector<Shard> shards;
   };
-  struct Room { int64_t tokens; int slot; };
+  struct Room {
+    int64_t tokens;
+    int slot;
+  };
 
   bool must_split(int64_t item) const {
     return batch_.tokens[size_t(item)] > batch_.cluster.tokens_per_slot ||
@@ -78,7 +81,8 @@ class PouredWave {
     int best = -1;
     for (int s = 0; s < int(slots_.size()); ++s) {
       const Slot& slot = slots_[size_t(s)];
-      if (slot.time + work > level_ || slot.tokens + tokens > batch_.cluster.tokens_per_slot || full(slot)) continue;
+      if (slot.time + work > level_ || slot.tokens + tokens > batch_.cluster.tokens_per_slot || full(slot))
+        continue;
       if (best < 0 || slot.time > slots_[size_t(best)].time) best = s;
     }
     if (best >= 0) put(best, {item, 0, tokens}, work);
@@ -96,7 +100,8 @@ class PouredWave {
       const int64_t room = largest_shard(batch_.cost, tokens, most, time);
       if (room > 0) result.push_back({room, s});
     }
-    std::stable_sort(result.begin(), result.end(), [](const Room& a, const Room& b) { return a.tokens > b.tokens; });
+    std::stable_sort(result.begin(), result.end(),
+                     [](const Room& a, const Room& b) { return a.tokens > b.tokens; });
     return result;
   }
 

@@ -1,5 +1,5 @@
-// Elastic planner, stacked rings: every ring is even, begins when all its ranks are free, and is a wave of its
-// own; whole samples go by best fit into the gaps before rings and into the tails.
+// Elastic planner, stacked rings: every ring is even, begins when all its ranks are free, and is a wave of
+// its own; whole samples go by best fit into the gaps before rings and into the tails.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -21,7 +21,10 @@ struct Bin {
 class Stack {
  public:
   Stack(const ElasticBatch& batch, int64_t time)
-      : batch_(batch), time_(time), draft_(batch.cluster.num_slots), finish_(size_t(batch.cluster.num_slots), 0),
+      : batch_(batch),
+        time_(time),
+        draft_(batch.cluster.num_slots),
+        finish_(size_t(batch.cluster.num_slots), 0),
         by_finish_(finish_.size()) {
     std::iota(by_finish_.begin(), by_finish_.end(), 0);
   }
@@ -34,7 +37,8 @@ class Stack {
       if (whole) break;
       if (!place_ring(i)) return false;
     }
-    for (int slot = 0; slot < int(finish_.size()); ++slot) tails_.push_back(open_bin(slot, time_ - finish_[size_t(slot)]));
+    for (int slot = 0; slot < int(finish_.size()); ++slot)
+      tails_.push_back(open_bin(slot, time_ - finish_[size_t(slot)]));
     for (; i < batch_.num_samples(); ++i)
       if (!place_whole(i) && !split_over_tails(i)) return false;
     return true;
@@ -46,7 +50,9 @@ class Stack {
   }
 
  private:
-  struct Window { int64_t first = -1, cp = 0, start = 0, score = INT64_MAX; };
+  struct Window {
+    int64_t first = -1, cp = 0, start = 0, score = INT64_MAX;
+  };
 
   int64_t ring_ns(int64_t i, int64_t cp) const {
     return batch_.cost.even_ring(batch_.tokens[size_t(i)], cp) + batch_.cost.wave;
@@ -77,7 +83,8 @@ class Stack {
   bool place_ring(int64_t i) {
     const Window window = find_window(i);
     if (window.first < 0) return false;
-    std::vector<int> members(by_finish_.begin() + window.first, by_finish_.begin() + window.first + window.cp);
+    std::vector<int> members(by_finish_.begin() + window.first,
+                             by_finish_.begin() + window.first + window.cp);
     for (int slot : members)
       if (window.start > finish_[size_t(slot)]) open_bin(slot, window.start - finish_[size_t(slot)]);
     std::sort(members.begin(), members.end());
@@ -148,9 +155,9 @@ class Stack {
   int64_t time_;
   BlockDraft draft_;
   std::vector<int64_t> finish_;
-  std::vector<int> by_finish_;             // slots, by finish
+  std::vector<int> by_finish_;  // slots, by finish
   std::vector<Bin> bins_;
-  std::vector<int> tails_;                 // by slot: its tail's bin
+  std::vector<int> tails_;                     // by slot: its tail's bin
   std::set<std::pair<int64_t, int>> by_room_;  // (room, bin)
 };
 

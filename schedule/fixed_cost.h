@@ -31,10 +31,11 @@ struct FixedCost {
   int64_t own(int64_t tokens) const {
     return scale_up(linear, tokens) + scale_up(quadratic, tokens * tokens) + segment;
   }
-  /// Nanoseconds for one remote block: attention to it, or its transfer where that takes longer, and what handling
-  /// it costs in any case.
+  /// Nanoseconds for one remote block: attention to it, or its transfer where that takes longer, and what
+  /// handling it costs in any case.
   int64_t remote(int64_t tokens, int64_t block) const {
-    return std::max(scale_up(quadratic, tokens * block), scale_up(transfer, block) + latency) + scale_up(exchange, block);
+    return std::max(scale_up(quadratic, tokens * block), scale_up(transfer, block) + latency) +
+           scale_up(exchange, block);
   }
   /// An unsplit sample.
   int64_t whole(int64_t tokens) const { return own(tokens); }
@@ -43,14 +44,16 @@ struct FixedCost {
     const int64_t small = tokens / cp, num_large = tokens % cp;
     if (cp == 1) return whole(tokens);
     if (num_large == 0) return own(small) + (cp - 1) * remote(small, small);
-    return own(small + 1) + (num_large - 1) * remote(small + 1, small + 1) + remote_if(small + 1, small, cp - num_large);
+    return own(small + 1) + (num_large - 1) * remote(small + 1, small + 1) +
+           remote_if(small + 1, small, cp - num_large);
   }
   /// Slowest member of an even split; with slow links that can be a smaller shard, which receives more.
   int64_t even_ring(int64_t tokens, int64_t cp) const {
     const int64_t small = tokens / cp, num_large = tokens % cp;
     const int64_t first = even_shard(tokens, cp);
     if (cp == 1 || num_large == 0 || small == 0) return first;
-    return std::max(first, own(small) + num_large * remote(small, small + 1) + (cp - num_large - 1) * remote(small, small));
+    return std::max(first, own(small) + num_large * remote(small, small + 1) +
+                               (cp - num_large - 1) * remote(small, small));
   }
 
  private:

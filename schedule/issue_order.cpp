@@ -28,8 +28,8 @@ std::string describe(const IssuedTransfer& issued) {
 }
 
 bool same_transfer(const IssuedTransfer& a, const IssuedTransfer& b) {
-  return a.wave == b.wave && a.block == b.block && a.sample == b.sample && a.transfer.kind == b.transfer.kind &&
-         a.transfer.step == b.transfer.step;
+  return a.wave == b.wave && a.block == b.block && a.sample == b.sample &&
+         a.transfer.kind == b.transfer.kind && a.transfer.step == b.transfer.step;
 }
 
 using Sequences = std::vector<std::vector<IssuedTransfer>>;
@@ -60,7 +60,8 @@ std::vector<RingTransfer> ring_transfers(const std::vector<int>& members, int me
   for (int step = 1; step < c; ++step) {
     if (step + 1 < c) order.push_back(keys(step + 1));
     if (backward)
-      order.push_back({TransferKind::kGradients, step, members[size_t(at(-step))], members[size_t(at(step))], at(-step)});
+      order.push_back(
+          {TransferKind::kGradients, step, members[size_t(at(-step))], members[size_t(at(step))], at(-step)});
   }
   return order;
 }
@@ -93,7 +94,8 @@ std::string run_blocking(const Sequences& sequences) {
     open[rank] = 2;
     channels[{int(rank), transfer.send_to}].sends.push_back(position[rank]);
     channels[{transfer.receive_from, int(rank)}].receives.push_back(position[rank]);
-    for (const auto& [from, to] : {std::pair{int(rank), transfer.send_to}, std::pair{transfer.receive_from, int(rank)}}) {
+    for (const auto& [from, to] :
+         {std::pair{int(rank), transfer.send_to}, std::pair{transfer.receive_from, int(rank)}}) {
       Channel& channel = channels[{from, to}];
       while (!channel.sends.empty() && !channel.receives.empty()) {
         const IssuedTransfer& sent = sequences[size_t(from)][channel.sends.front()];

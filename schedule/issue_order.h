@@ -1,6 +1,6 @@
 // The one order in which a rank issues its ring transfers: wave, forward before backward, block in execution
-// order, ring, exchange step. parallel/ issues by it; a test runs it through blocking rendezvous, since a plan
-// alone can't show a circle.
+// order, ring, exchange step. parallel/ issues by it; a test runs it through blocking rendezvous, since a
+// plan alone can't show a circle.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace zoetrope {
 
 enum class TransferKind {
-  kForwardKeys,    ///< K and V of a mate's block
-  kBackwardKeys,   ///< the same again, in backward
-  kGradients,      ///< dK and dV of a mate's block, back to its owner
+  kForwardKeys,   ///< K and V of a mate's block
+  kBackwardKeys,  ///< the same again, in backward
+  kGradients,     ///< dK and dV of a mate's block, back to its owner
 };
 
 /// One grouped call of a rank: send to one mate, receive from another.
 struct RingTransfer {
   TransferKind kind = TransferKind::kForwardKeys;
-  int step = 0;      ///< exchange step s, 1 .. c-1
-  int send_to = 0;   ///< slot
+  int step = 0;     ///< exchange step s, 1 .. c-1
+  int send_to = 0;  ///< slot
   int receive_from = 0;
   /// Index among the members of the block that comes in (keys), or that the outgoing gradients belong to.
   int block_member = 0;

@@ -12,7 +12,8 @@ namespace {
 std::vector<Shard> neighbouring(const std::vector<Shard>& shards) {
   std::vector<Shard> ordered;
   for (const Shard& shard : shards) {
-    auto at = std::find_if(ordered.rbegin(), ordered.rend(), [&](const Shard& other) { return other.sample == shard.sample; });
+    auto at = std::find_if(ordered.rbegin(), ordered.rend(),
+                           [&](const Shard& other) { return other.sample == shard.sample; });
     ordered.insert(at.base() == ordered.begin() ? ordered.end() : at.base(), shard);
   }
   return ordered;
@@ -21,7 +22,8 @@ std::vector<Shard> neighbouring(const std::vector<Shard>& shards) {
 }  // namespace
 
 MicroBatch load_micro_batch(const Dataset& dataset, const PlannedStep& step, int64_t wave, int64_t slot) {
-  ZT_CHECK(wave >= 0 && wave < int64_t(step.plan.waves.size()), "wave ", wave, " of ", step.plan.waves.size());
+  ZT_CHECK(wave >= 0 && wave < int64_t(step.plan.waves.size()), "wave ", wave, " of ",
+           step.plan.waves.size());
   ZT_CHECK(slot >= 0 && slot < step.plan.num_slots(), "slot ", slot, " of ", step.plan.num_slots());
   const std::vector<Shard> shards = neighbouring(step.plan.waves[size_t(wave)].slots[size_t(slot)]);
   MicroBatch batch;
@@ -29,12 +31,12 @@ MicroBatch load_micro_batch(const Dataset& dataset, const PlannedStep& step, int
   batch.tokens = Tensor::empty({tokens_of(shards), dataset.features()}, DType::kU8);
   int64_t row = 0;
   for (const Shard& shard : shards) {
-    ZT_CHECK(shard.sample >= 0 && shard.sample < int64_t(step.samples.size()), "shard of sample ", shard.sample,
-             ", the step has ", step.samples.size());
+    ZT_CHECK(shard.sample >= 0 && shard.sample < int64_t(step.samples.size()), "shard of sample ",
+             shard.sample, ", the step has ", step.samples.size());
     const int64_t index = step.samples[size_t(shard.sample)];
     const DatasetSample& sample = dataset.samples()[size_t(index)];
-    ZT_CHECK(shard.begin >= 0 && shard.end <= sample.num_tokens, "sample '", sample.name, "' has ", sample.num_tokens,
-             " tokens, the plan asks for [", shard.begin, ", ", shard.end, ")");
+    ZT_CHECK(shard.begin >= 0 && shard.end <= sample.num_tokens, "sample '", sample.name, "' has ",
+             sample.num_tokens, " tokens, the plan asks for [", shard.begin, ", ", shard.end, ")");
     Segment segment;
     segment.sample = shard.sample;
     segment.draw = step.first_draw + shard.sample;
@@ -44,7 +46,8 @@ MicroBatch load_micro_batch(const Dataset& dataset, const PlannedStep& step, int
     segment.grid = sample.grid;
     segment.row = row;
     segment.caption = sample.caption;
-    dataset.read_tokens(index, shard.begin, shard.end, batch.tokens.slice_rows(row, row + shard.num_tokens()));
+    dataset.read_tokens(index, shard.begin, shard.end,
+                        batch.tokens.slice_rows(row, row + shard.num_tokens()));
     row += shard.num_tokens();
     batch.segments.push_back(std::move(segment));
   }

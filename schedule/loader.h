@@ -57,8 +57,8 @@ class Prefetcher {
   std::unique_ptr<State> state_;
 };
 
-/// Draws and plans the step that begins at draw `first_draw`. `dataset_lengths`: tokens of every sample of the
-/// data set.
+/// Draws and plans the step that begins at draw `first_draw`. `dataset_lengths`: tokens of every sample of
+/// the data set.
 PlannedStep plan_step(const std::vector<int64_t>& dataset_lengths, SampleOrder& order,
                       const Prefetcher::Config& config, int64_t first_draw);
 

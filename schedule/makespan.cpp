@@ -23,7 +23,8 @@ int root_of(std::vector<int>& parent, int slot) {
 void add_ring(const RingView& ring, const FixedCost& cost, std::vector<int64_t>& busy) {
   std::vector<std::pair<int64_t, int64_t>> sizes;  // (block tokens, how many)
   for (int64_t tokens : ring.tokens) {
-    const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const auto& size) { return size.first == tokens; });
+    const auto same =
+        std::find_if(sizes.begin(), sizes.end(), [&](const auto& size) { return size.first == tokens; });
     if (same == sizes.end()) sizes.emplace_back(tokens, 1);
     else ++same->second;
   }
@@ -48,12 +49,14 @@ void add_wave(const Wave& wave, const FixedCost& cost, std::vector<int64_t>& bus
       busy[slot] += cost.whole(shards[i].num_tokens());
       for (size_t j = 0; j < i; ++j)  // several ranges of an unsplit sample attend to each other
         if (shards[j].sample == shards[i].sample)
-          busy[slot] += 2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
+          busy[slot] +=
+              2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
     }
   }
   for (const RingView& ring : rings) {
     add_ring(ring, cost, busy);
-    for (int member : ring.members) parent[size_t(root_of(parent, member))] = root_of(parent, ring.members[0]);
+    for (int member : ring.members)
+      parent[size_t(root_of(parent, member))] = root_of(parent, ring.members[0]);
   }
 }
 

@@ -10,10 +10,10 @@ Cluster cluster_for_memory(const MemoryModel& memory, int64_t num_slots, int64_t
   ZT_CHECK(per_token > 0, "memory model: per_token + per_cap_token is ", per_token);
   const int64_t fixed = memory.persistent + memory.per_segment * max_segments;
   const int64_t tokens = memory_per_rank > fixed ? (memory_per_rank - fixed) / per_token : 0;
-  ZT_REQUIRE(tokens >= smallest && tokens > 0, "memory: a rank may use ", memory_per_rank, " bytes; ", memory.persistent,
-             " persistent + ", max_segments, " segments x ", memory.per_segment, " leave ",
-             memory_per_rank - fixed, " for tokens of ", per_token, " bytes: ", tokens, " tokens, and at least ",
-             smallest, " are needed (the longest sample over ", num_slots,
+  ZT_REQUIRE(tokens >= smallest && tokens > 0, "memory: a rank may use ", memory_per_rank, " bytes; ",
+             memory.persistent, " persistent + ", max_segments, " segments x ", memory.per_segment, " leave ",
+             memory_per_rank - fixed, " for tokens of ", per_token, " bytes: ", tokens,
+             " tokens, and at least ", smallest, " are needed (the longest sample over ", num_slots,
              " ranks); raise --memory-per-rank to ", fixed + smallest * per_token,
              ", use more ranks, turn on recompute, or ingest with a smaller --area or --max-seconds");
   return {num_slots, tokens, max_segments};

@@ -21,12 +21,13 @@ void check_ranges(std::vector<Found>& found, const std::vector<int64_t>& lengths
     std::sort(ranges.begin(), ranges.end());
     int64_t covered = 0;
     for (const auto& [begin, end] : ranges) {
-      ZT_REQUIRE(begin == covered, "plan: sample ", sample, ", wave ", found[sample].wave, ": a shard begins at token ",
-                 begin, ", expected ", covered, " (tokens are covered exactly once, without gaps)");
+      ZT_REQUIRE(begin == covered, "plan: sample ", sample, ", wave ", found[sample].wave,
+                 ": a shard begins at token ", begin, ", expected ", covered,
+                 " (tokens are covered exactly once, without gaps)");
       covered = end;
     }
-    ZT_REQUIRE(covered == lengths[sample], "plan: sample ", sample, " has ", lengths[sample], " tokens, the plan covers ",
-               covered);
+    ZT_REQUIRE(covered == lengths[sample], "plan: sample ", sample, " has ", lengths[sample],
+               " tokens, the plan covers ", covered);
   }
 }
 
@@ -35,8 +36,9 @@ void check_rings(const Wave& wave, int64_t wave_index) {
   ZT_REQUIRE(expected.size() == wave.rings.size(), "plan: wave ", wave_index, " lists ", wave.rings.size(),
              " rings, but ", expected.size(), " samples lie on more than one slot");
   for (size_t i = 0; i < expected.size(); ++i)
-    ZT_REQUIRE(expected[i].sample == wave.rings[i].sample, "plan: wave ", wave_index, ", ring ", i, " is of sample ",
-               wave.rings[i].sample, ", expected ", expected[i].sample, " (split samples in ascending order)");
+    ZT_REQUIRE(expected[i].sample == wave.rings[i].sample, "plan: wave ", wave_index, ", ring ", i,
+               " is of sample ", wave.rings[i].sample, ", expected ", expected[i].sample,
+               " (split samples in ascending order)");
 }
 
 }  // namespace
@@ -63,7 +65,10 @@ std::vector<int> ring_members(const Wave& wave, int64_t sample) {
 }
 
 std::vector<RingView> split_samples(const Wave& wave) {
-  struct Piece { int64_t begin, tokens; int slot; };
+  struct Piece {
+    int64_t begin, tokens;
+    int slot;
+  };
   int64_t most = -1;
   for (const auto& slot : wave.slots)
     for (const Shard& shard : slot) most = std::max(most, shard.sample);
@@ -79,7 +84,8 @@ std::vector<RingView> split_samples(const Wave& wave) {
   std::vector<int64_t> owner(wave.slots.size(), -1), index(wave.slots.size(), 0);
   std::vector<RingView> rings;
   for (int64_t sample = 0; sample <= most; ++sample) {
-    const auto from = pieces.begin() + int64_t(first[size_t(sample)]), to = pieces.begin() + int64_t(first[size_t(sample) + 1]);
+    const auto from = pieces.begin() + int64_t(first[size_t(sample)]),
+               to = pieces.begin() + int64_t(first[size_t(sample) + 1]);
     if (to - from < 2) continue;
     std::sort(from, to, [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
     RingView ring{sample, {}, {}};
@@ -109,17 +115,17 @@ void validate_plan(const Plan& plan, const std::vector<int64_t>& lengths, int64_
   std::vector<Found> found(lengths.size());
   for (int64_t w = 0; w < int64_t(plan.waves.size()); ++w) {
     const Wave& wave = plan.waves[size_t(w)];
-    ZT_REQUIRE(int64_t(wave.slots.size()) == num_slots, "plan: wave ", w, " has ", wave.slots.size(), " slots, expected ",
-               num_slots);
+    ZT_REQUIRE(int64_t(wave.slots.size()) == num_slots, "plan: wave ", w, " has ", wave.slots.size(),
+               " slots, expected ", num_slots);
     for (int64_t s = 0; s < num_slots; ++s)
       for (const Shard& shard : wave.slots[size_t(s)]) {
-        ZT_REQUIRE(shard.sample >= 0 && shard.sample < int64_t(lengths.size()), "plan: wave ", w, ", slot ", s,
-                   " names sample ", shard.sample, ", the batch has ", lengths.size());
-        ZT_REQUIRE(shard.begin >= 0 && shard.begin < shard.end, "plan: wave ", w, ", slot ", s, ", sample ", shard.sample,
-                   ": tokens [", shard.begin, ", ", shard.end, ") are no range");
+        ZT_REQUIRE(shard.sample >= 0 && shard.sample < int64_t(lengths.size()), "plan: wave ", w, ", slot ",
+                   s, " names sample ", shard.sample, ", the batch has ", lengths.size());
+        ZT_REQUIRE(shard.begin >= 0 && shard.begin < shard.end, "plan: wave ", w, ", slot ", s, ", sample ",
+                   shard.sample, ": tokens [", shard.begin, ", ", shard.end, ") are no range");
         Found& sample = found[size_t(shard.sample)];
-        ZT_REQUIRE(sample.wave < 0 || sample.wave == w, "plan: sample ", shard.sample, " lies in waves ", sample.wave,
-                   " and ", w, " (slot ", s, "), expected one wave");
+        ZT_REQUIRE(sample.wave < 0 || sample.wave == w, "plan: sample ", shard.sample, " lies in waves ",
+                   sample.wave, " and ", w, " (slot ", s, "), expected one wave");
         sample.wave = w;
         sample.ranges.emplace_back(shard.begin, shard.end);
       }

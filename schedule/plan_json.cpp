@@ -31,8 +31,10 @@ int64_t require_integer(const json& value, const std::string& where) {
 
 Shard read_shard(const json& value, const std::string& where) {
   require_array(value, where);
-  ZT_REQUIRE(value.size() == 3, where, ": a shard has ", value.size(), " numbers, expected [sample, begin, end]");
-  return {require_integer(value[0], where), require_integer(value[1], where), require_integer(value[2], where)};
+  ZT_REQUIRE(value.size() == 3, where, ": a shard has ", value.size(),
+             " numbers, expected [sample, begin, end]");
+  return {require_integer(value[0], where), require_integer(value[1], where),
+          require_integer(value[2], where)};
 }
 
 Wave read_wave(const json& value, const std::string& where) {
@@ -41,13 +43,14 @@ Wave read_wave(const json& value, const std::string& where) {
   for (const json& slot : require_array(value["slots"], where + ".slots")) {
     const std::string slot_where = where + ".slots[" + std::to_string(wave.slots.size()) + "]";
     wave.slots.emplace_back();
-    for (const json& shard : require_array(slot, slot_where)) wave.slots.back().push_back(read_shard(shard, slot_where));
+    for (const json& shard : require_array(slot, slot_where))
+      wave.slots.back().push_back(read_shard(shard, slot_where));
   }
   for (const json& ring : require_array(value["rings"], where + ".rings")) {
     const std::string ring_where = where + ".rings[" + std::to_string(wave.rings.size()) + "]";
     require_keys(ring, {"sample", "exchange"}, ring_where);
-    ZT_REQUIRE(ring["exchange"] == name_of(Exchange::kRing), ring_where, ": exchange is ", ring["exchange"].dump(),
-               ", expected \"ring\"");
+    ZT_REQUIRE(ring["exchange"] == name_of(Exchange::kRing), ring_where, ": exchange is ",
+               ring["exchange"].dump(), ", expected \"ring\"");
     wave.rings.push_back({require_integer(ring["sample"], ring_where), Exchange::kRing});
   }
   return wave;
@@ -79,7 +82,8 @@ std::string plan_to_json(const Plan& plan) {
     });
     text += ",\"rings\":";
     write_list(text, wave.rings, [&](const Ring& ring) {
-      text += "{\"sample\":" + std::to_string(ring.sample) + ",\"exchange\":\"" + name_of(ring.exchange) + "\"}";
+      text +=
+          "{\"sample\":" + std::to_string(ring.sample) + ",\"exchange\":\"" + name_of(ring.exchange) + "\"}";
     });
     text += '}';
   });
@@ -98,7 +102,8 @@ Plan plan_from_json(const std::string& text, const std::string& name_for_errors)
              ", this program reads version 1");
   Plan plan;
   for (const json& wave : require_array(root["waves"], name_for_errors + ": waves"))
-    plan.waves.push_back(read_wave(wave, name_for_errors + ": waves[" + std::to_string(plan.waves.size()) + "]"));
+    plan.waves.push_back(
+        read_wave(wave, name_for_errors + ": waves[" + std::to_string(plan.waves.size()) + "]"));
   return plan;
 }
 

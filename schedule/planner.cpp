@@ -10,7 +10,8 @@ namespace {
 
 Plan plan_with_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
                   const Cluster& cluster, int64_t cp) {
-  return planner == "static" ? plan_static(lengths, cluster, cp) : plan_static_balanced(lengths, cost, cluster, cp);
+  return planner == "static" ? plan_static(lengths, cluster, cp)
+                             : plan_static_balanced(lengths, cost, cluster, cp);
 }
 
 }  // namespace
@@ -22,12 +23,13 @@ const std::vector<std::string>& planner_names() {
 
 void check_batch(const std::vector<int64_t>& lengths, const Cluster& cluster) {
   ZT_REQUIRE(cluster.num_slots > 0, "plan: ", cluster.num_slots, " ranks, expected at least 1");
-  ZT_REQUIRE(cluster.tokens_per_slot > 0, "plan: ", cluster.tokens_per_slot, " tokens per rank, expected at least 1");
+  ZT_REQUIRE(cluster.tokens_per_slot > 0, "plan: ", cluster.tokens_per_slot,
+             " tokens per rank, expected at least 1");
   for (size_t i = 0; i < lengths.size(); ++i) {
     ZT_REQUIRE(lengths[i] > 0, "plan: sample ", i, " has ", lengths[i], " tokens, expected at least 1");
-    ZT_REQUIRE(lengths[i] <= cluster.num_slots * cluster.tokens_per_slot, "plan: sample ", i, " has ", lengths[i],
-               " tokens, and all ", cluster.num_slots, " ranks together hold ", cluster.num_slots, " x ",
-               cluster.tokens_per_slot, " = ", cluster.num_slots * cluster.tokens_per_slot,
+    ZT_REQUIRE(lengths[i] <= cluster.num_slots * cluster.tokens_per_slot, "plan: sample ", i, " has ",
+               lengths[i], " tokens, and all ", cluster.num_slots, " ranks together hold ", cluster.num_slots,
+               " x ", cluster.tokens_per_slot, " = ", cluster.num_slots * cluster.tokens_per_slot,
                "; use more ranks, more memory per rank, or ingest with a smaller --area or --max-seconds");
   }
 }
@@ -51,11 +53,13 @@ Plan make_plan(const PlanRequest& request, const std::vector<int64_t>& lengths, 
   check_batch(lengths, cluster);
   if (request.planner == "elastic") {
     if (request.cp != 0)
-      throw UsageError("--cp fixes the size of the static planners; the elastic planner chooses it per sample");
+      throw UsageError(
+          "--cp fixes the size of the static planners; the elastic planner chooses it per sample");
     return plan_elastic(lengths, cost, cluster);
   }
   if (request.planner != "static" && request.planner != "static-balanced")
-    throw UsageError(join_message("planner '", request.planner, "' is unknown; there are static, static-balanced, elastic"));
+    throw UsageError(join_message("planner '", request.planner,
+                                  "' is unknown; there are static, static-balanced, elastic"));
   const int64_t cp = request.cp > 0 ? request.cp : fastest_cp(request.planner, lengths, cost, cluster);
   return plan_with_cp(request.planner, lengths, cost, cluster, cp);
 }

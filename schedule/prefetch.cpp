@@ -9,8 +9,11 @@ namespace zoetrope {
 /// `order` and `next_draw` belong to the running task; `next` touches them only after the task has ended.
 struct Prefetcher::State {
   State(const Dataset& dataset_value, SampleOrder order_value, Config config_value, int64_t first_draw)
-      : dataset(dataset_value), lengths(dataset_value.lengths()), order(std::move(order_value)),
-        config(std::move(config_value)), next_draw(first_draw) {}
+      : dataset(dataset_value),
+        lengths(dataset_value.lengths()),
+        order(std::move(order_value)),
+        config(std::move(config_value)),
+        next_draw(first_draw) {}
 
   void start() {
     pending = std::async(std::launch::async, [this] {

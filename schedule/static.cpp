@@ -1,4 +1,5 @@
-// The baselines with one context-parallel size: in arrival order, and sorted with longest processing time first.
+// The baselines with one context-parallel size: in arrival order, and sorted with longest processing time
+// first.
 #include "schedule/static.h"
 
 #include <algorithm>
@@ -12,7 +13,9 @@ namespace zoetrope {
 namespace {
 
 /// Tokens and segments that member `member` of an even split over `cp` slots holds.
-int64_t even_tokens(int64_t tokens, int64_t cp, int64_t member) { return tokens / cp + (member < tokens % cp ? 1 : 0); }
+int64_t even_tokens(int64_t tokens, int64_t cp, int64_t member) {
+  return tokens / cp + (member < tokens % cp ? 1 : 0);
+}
 
 /// The micro-batches of one group of `cp` slots; every sample lies on all of them, evenly.
 class Group {
@@ -34,7 +37,8 @@ class Group {
   /// Copies the group's waves into the plan, from `first_slot` on.
   void write(Plan& plan, int64_t first_slot) const {
     for (size_t w = 0; w < waves_.size(); ++w) {
-      if (plan.waves.size() <= w) plan.waves.push_back({std::vector<std::vector<Shard>>(size_t(cluster_.num_slots)), {}});
+      if (plan.waves.size() <= w)
+        plan.waves.push_back({std::vector<std::vector<Shard>>(size_t(cluster_.num_slots)), {}});
       for (size_t member = 0; member < size_t(cp_); ++member)
         plan.waves[w].slots[size_t(first_slot) + member] = waves_[w].shards[member];
     }
@@ -52,7 +56,8 @@ class Group {
       if (own == 0) break;
       if (wave.tokens[size_t(member)] + own > cluster_.tokens_per_slot) return false;
       if (cluster_.segments_per_slot > 0 &&
-          int64_t(wave.shards[size_t(member)].size()) >= cluster_.segments_per_slot) return false;
+          int64_t(wave.shards[size_t(member)].size()) >= cluster_.segments_per_slot)
+        return false;
     }
     return true;
   }
@@ -73,12 +78,13 @@ class Group {
 };
 
 std::vector<Group> make_groups(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp) {
-  ZT_REQUIRE(cp > 0 && cluster.num_slots % cp == 0, "static plan: CP size ", cp, " does not divide ", cluster.num_slots,
-             " ranks");
+  ZT_REQUIRE(cp > 0 && cluster.num_slots % cp == 0, "static plan: CP size ", cp, " does not divide ",
+             cluster.num_slots, " ranks");
   for (size_t i = 0; i < lengths.size(); ++i)
-    ZT_REQUIRE((lengths[i] + cp - 1) / cp <= cluster.tokens_per_slot, "static plan: sample ", i, " has ", lengths[i],
-               " tokens, CP size ", cp, " with ", cluster.tokens_per_slot, " tokens per rank holds ",
-               cp * cluster.tokens_per_slot, "; use a larger --cp, more memory per rank, or --planner elastic");
+    ZT_REQUIRE((lengths[i] + cp - 1) / cp <= cluster.tokens_per_slot, "static plan: sample ", i, " has ",
+               lengths[i], " tokens, CP size ", cp, " with ", cluster.tokens_per_slot,
+               " tokens per rank holds ", cp * cluster.tokens_per_slot,
+               "; use a larger --cp, more memory per rank, or --planner elastic");
   return std::vector<Group>(size_t(cluster.num_slots / cp), Group(cluster, cp));
 }
 
@@ -97,8 +103,8 @@ Plan plan_static(const std::vector<int64_t>& lengths, const Cluster& cluster, in
   return join_groups(groups, cp);
 }
 
-Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost_model, const Cluster& cluster,
-                          int64_t cp) {
+Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost_model,
+                          const Cluster& cluster, int64_t cp) {
   const FixedCost cost(cost_model);
   std::vector<Group> groups = make_groups(lengths, cluster, cp);
   std::vector<int64_t> finish(groups.size(), 0), order(lengths.size());
@@ -115,12 +121,15 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
 
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp) {
-  struct GroupSum { int64_t finish = 0; std::vector<std::pair<int64_t, int64_t>> waves; };  // (tokens, segments)
+  struct GroupSum {
+    int64_t finish = 0;
+    std::vector<std::pair<int64_t, int64_t>> waves;
+  };  // (tokens, segments)
   std::vector<GroupSum> groups(size_t(cluster.num_slots / cp));
   for (int64_t tokens : sorted_lengths) {
-    GroupSum& group = *std::min_element(groups.begin(), groups.end(), [](const GroupSum& a, const GroupSum& b) {
-      return a.finish < b.finish;
-    });
+    GroupSum& group =
+        *std::min_element(groups.begin(), groups.end(),
+                          [](const GroupSum& a, const GroupSum& b) { return a.finish < b.finish; });
     group.finish += cost.even_shard(tokens, cp);
     const int64_t own = even_tokens(tokens, cp, 0);
     auto wave = std::find_if(group.waves.begin(), group.waves.end(), [&](const auto& at) {
@@ -132,7 +141,8 @@ int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, con
     ++wave->second;
   }
   int64_t total = 0;
-  for (const GroupSum& group : groups) total = std::max(total, group.finish + int64_t(group.waves.size()) * cost.wave);
+  for (const GroupSum& group : groups)
+    total = std::max(total, group.finish + int64_t(group.waves.size()) * cost.wave);
   return total + cost.allreduce;
 }
 
@@ -150,7 +160,8 @@ StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const Cos
     if (least > best.total_ns || (best.cp == 0 && least == best.total_ns)) break;
     Plan plan = plan_static_balanced(lengths, cost_model, cluster, cp);
     const int64_t total = makespan_of(plan, cost_model).total_ns;
-    if (total < best.total_ns || (total == best.total_ns && cp < best.cp)) best = {cp, total, std::move(plan)};
+    if (total < best.total_ns || (total == best.total_ns && cp < best.cp))
+      best = {cp, total, std::move(plan)};
   }
   return best;
 }
@@ -159,7 +170,8 @@ std::vector<int64_t> feasible_cp_sizes(const std::vector<int64_t>& lengths, cons
   const int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   std::vector<int64_t> sizes;
   for (int64_t cp = 1; cp <= cluster.num_slots; ++cp)
-    if (cluster.num_slots % cp == 0 && (longest + cp - 1) / cp <= cluster.tokens_per_slot) sizes.push_back(cp);
+    if (cluster.num_slots % cp == 0 && (longest + cp - 1) / cp <= cluster.tokens_per_slot)
+      sizes.push_back(cp);
   return sizes;
 }
 

@@ -10,7 +10,8 @@
 namespace zoetrope {
 
 /// Time of the first member of the fullest group of `plan_static_balanced`, all-reduce included: the plan's
-/// makespan is at least that, and equal where the largest shards are the slowest. `sorted_lengths` descending.
+/// makespan is at least that, and equal where the largest shards are the slowest. `sorted_lengths`
+/// descending.
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp);
 
@@ -20,7 +21,7 @@ struct StaticChoice {
   Plan plan;
 };
 /// The fastest one of any feasible size that takes less than `below_ns`.
-StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
-                                  int64_t below_ns);
+StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost,
+                                  const Cluster& cluster, int64_t below_ns);
 
 }  // namespace zoetrope

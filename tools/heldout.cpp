@@ -29,7 +29,8 @@ struct Row {
 MicroBatch whole_sample(const Dataset& dataset, int64_t index) {
   const DatasetSample& sample = dataset.samples()[size_t(index)];
   MicroBatch batch;
-  batch.segments.push_back({0, index, 0, sample.num_tokens, sample.num_tokens, sample.grid, 0, sample.caption});
+  batch.segments.push_back(
+      {0, index, 0, sample.num_tokens, sample.num_tokens, sample.grid, 0, sample.caption});
   batch.tokens = Tensor::empty({sample.num_tokens, dataset.features()}, DType::kU8);
   dataset.read_tokens(index, 0, sample.num_tokens, batch.tokens);
   return batch;
@@ -41,7 +42,8 @@ Plan one_sample_plan(int64_t tokens) {
   return plan;
 }
 
-void add_baselines(const Baselines& baselines, const MicroBatch& batch, uint64_t seed, double sigma, BaselineErrors& errors) {
+void add_baselines(const Baselines& baselines, const MicroBatch& batch, uint64_t seed, double sigma,
+                   BaselineErrors& errors) {
   const int64_t features = batch.tokens.row_size();
   std::vector<float> x0(static_cast<size_t>(features)), noisy(static_cast<size_t>(features));
   for (int64_t t = 0; t < batch.tokens.rows(); ++t) {
@@ -54,7 +56,8 @@ void add_baselines(const Baselines& baselines, const MicroBatch& batch, uint64_t
   }
 }
 
-std::vector<Row> evaluate(const HeldoutFlags& flags, const Dataset& heldout, const Dataset& training, OpenedRun& run) {
+std::vector<Row> evaluate(const HeldoutFlags& flags, const Dataset& heldout, const Dataset& training,
+                          OpenedRun& run) {
   const TokenStatistics statistics = token_statistics(training);
   const uint64_t seed = uint64_t(run.config.numerics.seed);
   std::vector<Row> rows;
@@ -69,8 +72,10 @@ std::vector<Row> evaluate(const HeldoutFlags& flags, const Dataset& heldout, con
       add_baselines(baselines, batch, seed, sigma, errors);
     }
     // The loss is on velocities: an x0 error e is a velocity error e / max(sigma, floor).
-    const double floor = std::max(sigma, run.config.flow.sigma_floor), scale = 1 / (double(errors.count) * floor * floor);
-    rows.push_back({sigma, model_sum / double(errors.count), errors.mean * scale, errors.affine * scale, errors.patch_linear * scale});
+    const double floor = std::max(sigma, run.config.flow.sigma_floor),
+                 scale = 1 / (double(errors.count) * floor * floor);
+    rows.push_back({sigma, model_sum / double(errors.count), errors.mean * scale, errors.affine * scale,
+                    errors.patch_linear * scale});
   }
   return rows;
 }
@@ -93,7 +98,8 @@ nlohmann::ordered_json to_json(const std::vector<Row>& rows, const OpenedRun& ru
 int run_heldout(const HeldoutFlags& flags, Comm& comm) {
   if (comm.size() > 1) throw UsageError("heldout runs on one rank; start it without mpirun or srun");
   const Dataset heldout(flags.data), training(flags.train_data);
-  ZT_REQUIRE(heldout.patch() == training.patch(), "'", flags.data, "' and '", flags.train_data, "' were made with different patches");
+  ZT_REQUIRE(heldout.patch() == training.patch(), "'", flags.data, "' and '", flags.train_data,
+             "' were made with different patches");
   int64_t longest = 0;
   for (int64_t tokens : heldout.lengths()) longest = std::max(longest, tokens);
   OpenedRun run = open_weights(flags.run, comm, longest, 1);
@@ -104,11 +110,13 @@ int run_heldout(const HeldoutFlags& flags, Comm& comm) {
     std::fputs(json.c_str(), stdout);
     return 0;
   }
-  std::printf("held-out velocity loss of %zu clips, %s weights of %s\n", heldout.samples().size(), run.used_ema ? "EMA" : "model", run.checkpoint.c_str());
-  std::printf("%8s %10s %12s %10s %14s %22s\n", "sigma", "model", "mean token", "a x + b", "patch linear", "model / best of two");
+  std::printf("held-out velocity loss of %zu clips, %s weights of %s\n", heldout.samples().size(),
+              run.used_ema ? "EMA" : "model", run.checkpoint.c_str());
+  std::printf("%8s %10s %12s %10s %14s %22s\n", "sigma", "model", "mean token", "a x + b", "patch linear",
+              "model / best of two");
   for (const Row& row : rows)
-    std::printf("%8.2f %10.4f %12.4f %10.4f %14.4f %22.3f\n", row.sigma, row.model, row.mean, row.affine, row.patch_linear,
-                row.model / std::min(row.mean, row.affine));
+    std::printf("%8.2f %10.4f %12.4f %10.4f %14.4f %22.3f\n", row.sigma, row.model, row.mean, row.affine,
+                row.patch_linear, row.model / std::min(row.mean, row.affine));
   if (!flags.out.empty()) std::printf("wrote %s\n", flags.out.c_str());
   return 0;
 }
@@ -122,12 +130,14 @@ Command heldout_command() {
   command.help = "held-out loss at fixed sigmas, beside predictions fitted on the training clips";
   command.options.add_flag("run", flags->run, "run folder, or one checkpoint folder");
   command.options.add_flag("data", flags->data, "data set of held-out clips");
-  command.options.add_flag("train-data", flags->train_data, "data set that the simple predictions are fitted on");
+  command.options.add_flag("train-data", flags->train_data,
+                           "data set that the simple predictions are fitted on");
   command.options.add_flag("sigmas", flags->sigmas, "noise levels");
   command.options.add_flag("out", flags->out, "JSON file to write");
   command.options.add_flag("json", flags->json, "print JSON");
   command.run = [flags] {
-    for (const auto& [name, value] : {std::pair{"run", &flags->run}, {"data", &flags->data}, {"train-data", &flags->train_data}})
+    for (const auto& [name, value] :
+         {std::pair{"run", &flags->run}, {"data", &flags->data}, {"train-data", &flags->train_data}})
       if (value->empty()) throw UsageError(join_message("missing --", name));
     if (!flags->out.empty()) check_writable(flags->out);
     return run_on_ranks(0, [flags](Comm& comm) { return run_heldout(*flags, comm); });

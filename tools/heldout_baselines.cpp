@@ -69,7 +69,8 @@ TokenStatistics token_statistics(const Dataset& dataset) {
   s.scalar_variance = squares - s.scalar_mean * s.scalar_mean;
   for (size_t i = 0; i < n; ++i)
     for (size_t j = 0; j <= i; ++j)
-      s.covariance[i * n + j] = s.covariance[j * n + i] = products[i * n + j] / double(s.count) - s.mean[i] * s.mean[j];
+      s.covariance[i * n + j] = s.covariance[j * n + i] =
+          products[i * n + j] / double(s.count) - s.mean[i] * s.mean[j];
   return s;
 }
 

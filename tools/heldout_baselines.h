@@ -1,4 +1,5 @@
-// Simple predictions of x0 from x_sigma, fitted on training tokens: what a network must beat on held-out clips.
+// Simple predictions of x0 from x_sigma, fitted on training tokens: what a network must beat on held-out
+// clips.
 #pragma once
 
 #include <vector>

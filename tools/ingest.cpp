@@ -113,7 +113,8 @@ int run(const IngestFlags& flags) {
     else if (result.resumed > 0)
       std::printf("went on after %lld clips of an earlier run\n", static_cast<long long>(result.resumed));
     if (result.reused > 0)
-      std::printf("took %lld unchanged clips over without decoding them\n", static_cast<long long>(result.reused));
+      std::printf("took %lld unchanged clips over without decoding them\n",
+                  static_cast<long long>(result.reused));
     std::fputs(counts_text(counts, result.entries).c_str(), stdout);
     if (result.ignored_files > 0)
       std::printf("%lld files that are no videos, pictures or captions were not read\n",
@@ -141,8 +142,9 @@ Command ingest_command() {
   command.options.add_positional("source", flags->source, "folder with videos, pictures and captions");
   command.options.add_positional("dataset", flags->dataset, "folder to make");
   command.options.add_table("ingest", *flags);
-  command.options.add_flag("update", flags->update,
-                           "accept that sources changed since, and decode those alone; the bytes are those of a new data set");
+  command.options.add_flag(
+      "update", flags->update,
+      "accept that sources changed since, and decode those alone; the bytes are those of a new data set");
   command.options.add_flag("json", flags->json, "print the summary as JSON");
   command.ignored_tables = {"data",         "model",      "flow",     "plan",  "parallel",
                             "optimisation", "checkpoint", "numerics", "bench", "sample"};

@@ -35,7 +35,8 @@ int open_mpi_major() {
   ZT_REQUIRE(!text.empty(), "mpirun was not found; install openmpi-bin, or use --ranks 1");
   const std::string name = "(Open MPI) ";
   const size_t at = text.find(name);
-  ZT_REQUIRE(at != std::string::npos, "the mpirun in PATH is not Open MPI's: '", text.substr(0, text.find('\n')),
+  ZT_REQUIRE(at != std::string::npos, "the mpirun in PATH is not Open MPI's: '",
+             text.substr(0, text.find('\n')),
              "'; start the program under your own MPI launcher, without --ranks");
   return std::atoi(text.c_str() + at + name.size());
 }
@@ -84,18 +85,20 @@ int next_signal(int signals) {
 
 /// Says which rank was killed, unless a rank has named an error itself.
 void report_death(RankWatch& watch, int code) {
-  while (watch.collect()) {
-  }
+  while (watch.collect()) {}
   const std::optional<RankWatch::Death> death = watch.first_death();
   if (!death && code <= 128) return;
-  const std::string who = death ? join_message("rank ", death->rank, " (pid ", death->pid, ")") : "a rank, or mpirun,";
+  const std::string who =
+      death ? join_message("rank ", death->rank, " (pid ", death->pid, ")") : "a rank, or mpirun,";
   if (code <= 128) {
     log_error(join_message(who, " ended without a word, so all ranks were ended"));
     return;
   }
   const int number = code - 128;
-  const char* hint = number == SIGKILL ? "; if nobody sent it, the kernel did for want of memory, and dmesg says so" : "";
-  log_error(join_message(who, " was killed by signal ", number, " (", strsignal(number), "), so all ranks were ended", hint));
+  const char* hint =
+      number == SIGKILL ? "; if nobody sent it, the kernel did for want of memory, and dmesg says so" : "";
+  log_error(join_message(who, " was killed by signal ", number, " (", strsignal(number),
+                         "), so all ranks were ended", hint));
 }
 
 /// Waits for mpirun. A stop signal becomes SIGUSR1, again every second: one that came too early is lost.
@@ -152,11 +155,13 @@ void check_world_size(const Comm& comm) {
 }  // namespace
 
 int launch_ranks(int argc, char** argv, int64_t num_ranks) {
-  ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks, ": this build has no MPI; install libopenmpi-dev and configure again");
+  ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks,
+             ": this build has no MPI; install libopenmpi-dev and configure again");
   const LaunchFolders folders;
   RankWatch watch;
-  const LaunchPlan plan = plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings(),
-                                      folders.session(), folders.shared_memory(), watch.address());
+  const LaunchPlan plan =
+      plan_launch(open_mpi_major(), num_ranks, available_cores(), geteuid() == 0, can_read_siblings(),
+                  folders.session(), folders.shared_memory(), watch.address());
   for (const std::string& note : plan.notes) log_info(note);
   std::vector<std::string> words{"mpirun"};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
@@ -200,8 +205,9 @@ int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
     code = run_here(*comm, report, [&](Comm& here) {
       check_world_size(here);
       if (num_ranks > 0 && num_ranks != here.size())
-        throw UsageError(join_message("--ranks (or the config's parallel.ranks) is ", num_ranks, ", but mpirun or srun started ",
-                                      here.size(), "; give --ranks ", here.size(), ", or start ", num_ranks,
+        throw UsageError(join_message("--ranks (or the config's parallel.ranks) is ", num_ranks,
+                                      ", but mpirun or srun started ", here.size(), "; give --ranks ",
+                                      here.size(), ", or start ", num_ranks,
                                       ", or leave ranks out and take what is given"));
       return body(here);
     });

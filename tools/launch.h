@@ -18,9 +18,9 @@ namespace zoetrope {
 /// Throws: UsageError when `num_ranks` is negative, or given and not what mpirun gave, 1 included.
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body);
 
-/// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their exit
-/// code. SIGTERM and SIGINT become SIGUSR1, which mpirun hands on, so that the ranks can save. When a rank is
-/// killed, which ends all, it says which one and by what signal; the code is then 128 + that signal.
+/// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their
+/// exit code. SIGTERM and SIGINT become SIGUSR1, which mpirun hands on, so that the ranks can save. When a
+/// rank is killed, which ends all, it says which one and by what signal; the code is then 128 + that signal.
 /// Throws: Error when this build has no MPI or mpirun of Open MPI is not found.
 int launch_ranks(int argc, char** argv, int64_t num_ranks);
 
@@ -35,7 +35,8 @@ struct LaunchPlan {
 /// `session`, `shared_memory`: folders for sockets and for shared memory.
 /// `address`: where ranks report to, see rank_watch.h.
 LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads,
-                       const std::string& session, const std::string& shared_memory, const std::string& address);
+                       const std::string& session, const std::string& shared_memory,
+                       const std::string& address);
 
 /// Cores that this process may run on.
 int64_t available_cores();

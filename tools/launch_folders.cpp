@@ -20,8 +20,9 @@ void remove_stale(const fs::path& base) {
   for (const fs::directory_entry& entry : fs::directory_iterator(base, ignored)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(kPrefix)) continue;
-    struct stat status {};
-    if (lstat(entry.path().c_str(), &status) != 0 || status.st_uid != geteuid() || !S_ISDIR(status.st_mode)) continue;
+    struct stat status = {};
+    if (lstat(entry.path().c_str(), &status) != 0 || status.st_uid != geteuid() || !S_ISDIR(status.st_mode))
+      continue;
     const std::string pid = name.substr(std::string(kPrefix).size());
     if (!fs::exists("/proc/" + pid, ignored)) fs::remove_all(entry.path(), ignored);
   }
@@ -32,7 +33,8 @@ std::string make_folder(const fs::path& base) {
   const std::string path = base / (kPrefix + std::to_string(getpid()));
   std::error_code ignored;
   fs::remove_all(path, ignored);  // an earlier process with this number
-  ZT_REQUIRE(mkdir(path.c_str(), 0700) == 0, "can't make ", path, " for the ranks; set TMPDIR to a writable folder");
+  ZT_REQUIRE(mkdir(path.c_str(), 0700) == 0, "can't make ", path,
+             " for the ranks; set TMPDIR to a writable folder");
   return path;
 }
 
@@ -42,7 +44,8 @@ LaunchFolders::LaunchFolders() {
   const char* temporary = std::getenv("TMPDIR");
   const fs::path base = temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
   session_ = make_folder(base);
-  shared_memory_ = access("/dev/shm", W_OK) == 0 && !fs::equivalent("/dev/shm", base) ? make_folder("/dev/shm") : session_;
+  shared_memory_ =
+      access("/dev/shm", W_OK) == 0 && !fs::equivalent("/dev/shm", base) ? make_folder("/dev/shm") : session_;
 }
 
 LaunchFolders::~LaunchFolders() {

@@ -1,4 +1,5 @@
-// What Open MPI must be told: it refuses root, refuses more ranks than cores, and binds each rank to one core.
+// What Open MPI must be told: it refuses root, refuses more ranks than cores, and binds each rank to one
+// core.
 #include <sched.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -10,24 +11,32 @@
 namespace zoetrope {
 
 LaunchPlan plan_launch(int major, int64_t num_ranks, int64_t num_cores, bool is_root, bool shared_reads,
-                       const std::string& session, const std::string& shared_memory, const std::string& address) {
+                       const std::string& session, const std::string& shared_memory,
+                       const std::string& address) {
   const bool is_old = major < 5;
   const bool crowded = num_ranks > num_cores;
   LaunchPlan plan;
-  // Always allowed to oversubscribe: mpirun counts cores without their hyperthreads, or one where it sees none.
+  // Always allowed to oversubscribe: mpirun counts cores without their hyperthreads, or one where it sees
+  // none.
   plan.arguments = {"-n", std::to_string(num_ranks), "--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"};
   if (is_old) plan.arguments.push_back("--quiet");  // our own line says which rank failed; 5 has no such flag
   // Shared memory alone: no network is needed on one machine, and none is probed. In Open MPI 4 the transport
   // copies through small pieces unless processes may read each other's memory; asking for that where it is
   // forbidden prints a warning per rank.
-  plan.environment = {"OMPI_MCA_pml=ob1", is_old ? "OMPI_MCA_btl=self,vader" : "OMPI_MCA_btl=self,sm",
-                      std::string("OMPI_MCA_btl_") + (is_old ? "vader" : "sm") + "_backing_directory=" + shared_memory,
-                      "TMPDIR=" + session, "HWLOC_HIDE_ERRORS=2", "ZOETROPE_LAUNCHED=" + address};
+  plan.environment = {
+      "OMPI_MCA_pml=ob1",
+      is_old ? "OMPI_MCA_btl=self,vader" : "OMPI_MCA_btl=self,sm",
+      std::string("OMPI_MCA_btl_") + (is_old ? "vader" : "sm") + "_backing_directory=" + shared_memory,
+      "TMPDIR=" + session,
+      "HWLOC_HIDE_ERRORS=2",
+      "ZOETROPE_LAUNCHED=" + address};
   if (!shared_reads)
-    plan.environment.push_back(is_old ? "OMPI_MCA_btl_vader_single_copy_mechanism=none" : "OMPI_MCA_smsc=^cma,xpmem");
+    plan.environment.push_back(is_old ? "OMPI_MCA_btl_vader_single_copy_mechanism=none"
+                                      : "OMPI_MCA_smsc=^cma,xpmem");
   plan.environment.push_back(crowded ? "OMPI_MCA_mpi_yield_when_idle=1" : "OMPI_MCA_mpi_yield_when_idle=0");
   if (crowded) {
-    plan.notes.push_back(join_message(num_ranks, " ranks on ", num_cores, " cores: ranks share cores, waits yield"));
+    plan.notes.push_back(
+        join_message(num_ranks, " ranks on ", num_cores, " cores: ranks share cores, waits yield"));
   }
   if (is_root) {
     for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"})
@@ -52,8 +61,7 @@ bool can_read_siblings() {
   if (target == 0) {  // lives until the parent closes the gate
     close(gate[1]);
     char byte;
-    while (read(gate[0], &byte, 1) > 0) {
-    }
+    while (read(gate[0], &byte, 1) > 0) {}
     _exit(0);
   }
   const pid_t reader = fork();

@@ -27,8 +27,8 @@ bool is_number(const std::string& text) {
 int64_t read_number(const std::string& text, const std::string& path, int64_t line) {
   int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0, path, ", line ", line,
-             ": found '", text, "', expected a whole number of tokens, at least 1");
+  ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0, path,
+             ", line ", line, ": found '", text, "', expected a whole number of tokens, at least 1");
   return value;
 }
 
@@ -50,7 +50,8 @@ std::vector<int64_t> read_length_file(const std::string& path) {
       continue;
     }
     if (fields.size() == 1 && fields[0].empty() && in.peek() == std::char_traits<char>::eof()) break;
-    ZT_REQUIRE(fields.size() == num_columns, path, ", line ", line, ": ", fields.size(), " columns, expected ", num_columns);
+    ZT_REQUIRE(fields.size() == num_columns, path, ", line ", line, ": ", fields.size(),
+               " columns, expected ", num_columns);
     lengths.push_back(read_number(fields[column], path, line));
   }
   ZT_REQUIRE(!lengths.empty(), path, ": no lengths in it, expected one number of tokens a line");

@@ -16,7 +16,8 @@ namespace zoetrope {
 
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens) {
   return ops_workspace_bytes(Device::kCpu, num_threads, tokens, config.model.width, config.model.ffn,
-                             config.model.head_width(), Precision::from_name(config.numerics.precision).compute);
+                             config.model.head_width(),
+                             Precision::from_name(config.numerics.precision).compute);
 }
 
 Workload workload_of(const std::vector<int64_t>& lengths, int64_t batch, int64_t payload_features) {
@@ -48,12 +49,14 @@ int64_t memory_limit(const PlanOptions& options, const CostModel& cost, int64_t 
   return physical / std::max<int64_t>(1, ranks_on_node) / 10 * 8;
 }
 
-MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload, int64_t state_bytes) {
+MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
+                            int64_t state_bytes) {
   const Precision precision = Precision::from_name(config.numerics.precision);
   const ActivationBytes activations = activation_bytes(config.model, precision);
   const auto workspace = [&](int64_t tokens) { return workspace_bytes(config, num_threads, tokens); };
   constexpr int64_t kProbe = 1 << 20;  // work space is linear in tokens: two points give the line
-  const int64_t workspace_per_token = std::max<int64_t>(0, (workspace(2 * kProbe) - workspace(kProbe)) / kProbe);
+  const int64_t workspace_per_token =
+      std::max<int64_t>(0, (workspace(2 * kProbe) - workspace(kProbe)) / kProbe);
   const int64_t ring_fixed = ContextAttention::buffer_bytes(config.model, precision, 0);
   const int64_t ring_per_token =
       (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
@@ -66,7 +69,8 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   return memory;
 }
 
-Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload, int64_t memory_bytes) {
+Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload,
+                int64_t memory_bytes) {
   const int64_t smallest = (workload.longest_sample + num_ranks - 1) / num_ranks;
   Cluster caps = cluster_for_memory(memory, num_ranks, memory_bytes, workload.batch, smallest);
   caps.tokens_per_slot = std::min(caps.tokens_per_slot, workload.largest_step);

@@ -1,5 +1,5 @@
-// Memory of a rank before anything is built: the largest work it will see, the bytes it may use, the caps that
-// follow. train, bench and plan derive the same caps from it.
+// Memory of a rank before anything is built: the largest work it will see, the bytes it may use, the caps
+// that follow. train, bench and plan derive the same caps from it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace zoetrope {
 
 /// Longest and largest things a run will see: they size what is reserved.
 struct Workload {
-  int64_t longest_sample = 0;   ///< tokens
-  int64_t largest_step = 0;     ///< tokens of the largest possible step
-  int64_t batch = 1;            ///< samples per step
-  int64_t payload_features = 0; ///< bytes per token of the prefetched payload
+  int64_t longest_sample = 0;    ///< tokens
+  int64_t largest_step = 0;      ///< tokens of the largest possible step
+  int64_t batch = 1;             ///< samples per step
+  int64_t payload_features = 0;  ///< bytes per token of the prefetched payload
   /// Payload of this step and of the prefetched one, outside the arena; no rank holds more than a step.
   int64_t payload_bytes() const { return 2 * largest_step * payload_features; }
 };
@@ -32,7 +32,8 @@ int64_t memory_limit(const PlanOptions& options, const CostModel& cost, int64_t 
 /// Work space of the operators for this many tokens at a time.
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens);
 /// Bytes of a rank as figures linear in its caps. `state_bytes`: parameters, gradients, optimizer.
-MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload, int64_t state_bytes);
+MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
+                            int64_t state_bytes);
 /// The caps that training derives from them.
 /// Throws: Error with the arithmetic when the longest sample can't fit all ranks together.
 Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload, int64_t memory_bytes);

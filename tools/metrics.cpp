@@ -35,7 +35,8 @@ std::string kept_lines(const std::string& path, int64_t resumed_step) {
   for (std::string line; std::getline(old, line);) {
     if (old.eof()) break;  // no newline at its end: torn by a crash
     const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
-    if (entry.is_object() && entry.value("step", int64_t(0)) <= resumed_step && entry.contains("step")) kept += line + "\n";
+    if (entry.is_object() && entry.value("step", int64_t(0)) <= resumed_step && entry.contains("step"))
+      kept += line + "\n";
   }
   return kept;
 }
@@ -72,13 +73,15 @@ std::string bytes_text(int64_t bytes) {
 
 std::string to_text_line(const StepMetrics& m, int64_t last_step, double seconds_left) {
   const int64_t left = int64_t(std::ceil(seconds_left));
-  std::string eta = std::to_string(left / 60) + "m" + (left % 60 < 10 ? "0" : "") + std::to_string(left % 60) + "s";
-  return "step " + std::to_string(m.step) + "/" + std::to_string(last_step) + "  loss " + format("%.4f", m.loss) +
-         "  grad " + format("%.3f", m.grad_norm) + "  lr " + format("%.2e", m.learning_rate) + "  " +
-         format("%.0f", m.step_ms) + " ms  " + format("%.0f", m.tokens_per_s) + " tok/s  gemm " +
+  std::string eta =
+      std::to_string(left / 60) + "m" + (left % 60 < 10 ? "0" : "") + std::to_string(left % 60) + "s";
+  return "step " + std::to_string(m.step) + "/" + std::to_string(last_step) + "  loss " +
+         format("%.4f", m.loss) + "  grad " + format("%.3f", m.grad_norm) + "  lr " +
+         format("%.2e", m.learning_rate) + "  " + format("%.0f", m.step_ms) + " ms  " +
+         format("%.0f", m.tokens_per_s) + " tok/s  gemm " +
          (m.gemm_share ? format("%.0f%%", 100 * *m.gemm_share) : std::string("-")) + "  plan/bound " +
-         format("%.3f", m.makespan_over_bound) + "  max/mean " + format("%.2f", m.rank_max_over_mean) + "  cp " +
-         join(m.cp_sizes) + "  peak " + bytes_text(m.peak_bytes) + "  eta " + eta;
+         format("%.3f", m.makespan_over_bound) + "  max/mean " + format("%.2f", m.rank_max_over_mean) +
+         "  cp " + join(m.cp_sizes) + "  peak " + bytes_text(m.peak_bytes) + "  eta " + eta;
 }
 
 int64_t resident_bytes() {
@@ -96,8 +99,8 @@ MetricsWriter::MetricsWriter(const std::string& run, int64_t resumed_step)
 
 void MetricsWriter::write(const StepMetrics& m) {
   const std::string line = to_json_line(m) + "\n";
-  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
-                       std::fflush(file_.get()) == 0;
+  const bool written =
+      std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0;
   ZT_REQUIRE(written, "can't write '", path_, "': ", std::strerror(errno));
   tensorboard_.scalar("loss", m.step, m.loss);
   tensorboard_.scalar("grad_norm", m.step, m.grad_norm);

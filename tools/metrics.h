@@ -31,8 +31,8 @@ std::string bytes_text(int64_t bytes);
 /// Highest resident memory of this process so far, in bytes.
 int64_t resident_bytes();
 
-/// Appends to RUN/metrics.jsonl and RUN/tensorboard. On resume lines after `resumed_step` and a torn last line
-/// are cut off, so that a step appears once.
+/// Appends to RUN/metrics.jsonl and RUN/tensorboard. On resume lines after `resumed_step` and a torn last
+/// line are cut off, so that a step appears once.
 class MetricsWriter {
  public:
   MetricsWriter(const std::string& run, int64_t resumed_step);

@@ -18,7 +18,8 @@ void check(const PlanToolOptions& options, const Command& command) {
   require(!(from_file && command.was_given("data")) && (from_file || !options.config.data.data.empty()),
           "plan: give either --data DATASET or --lengths FILE");
   const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
-  require(options.config.parallel.ranks >= least, "plan: --ranks is ", options.config.parallel.ranks, ", expected at least 1");
+  require(options.config.parallel.ranks >= least, "plan: --ranks is ", options.config.parallel.ranks,
+          ", expected at least 1");
   require(options.plan.batch > 0, "plan: --batch is ", options.plan.batch, ", expected at least 1");
   require(options.step >= 0 && options.plan.cp >= 0 && options.tokens_per_rank >= 0,
           "plan: --step, --cp and --tokens-per-rank can't be negative");
@@ -41,15 +42,17 @@ std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanP
   return reports;
 }
 
-void print_text(const PlanProblem& problem, const std::string& cap_source, const std::vector<PlanReport>& reports,
-                const PlanReport* chosen) {
+void print_text(const PlanProblem& problem, const std::string& cap_source,
+                const std::vector<PlanReport>& reports, const PlanReport* chosen) {
   int64_t tokens = 0;
   for (int64_t length : problem.lengths) tokens += length;
-  std::printf("%zu samples, %lld tokens, longest %lld; dropped 0\n", problem.lengths.size(), static_cast<long long>(tokens),
+  std::printf("%zu samples, %lld tokens, longest %lld; dropped 0\n", problem.lengths.size(),
+              static_cast<long long>(tokens),
               static_cast<long long>(*std::max_element(problem.lengths.begin(), problem.lengths.end())));
   std::printf("%lld ranks, at most %lld tokens each (%s)\ncost set %s (%s)\n\n",
-              static_cast<long long>(problem.cluster.num_slots), static_cast<long long>(problem.cluster.tokens_per_slot),
-              cap_source.c_str(), problem.cost.name.c_str(), problem.cost.device.c_str());
+              static_cast<long long>(problem.cluster.num_slots),
+              static_cast<long long>(problem.cluster.tokens_per_slot), cap_source.c_str(),
+              problem.cost.name.c_str(), problem.cost.device.c_str());
   std::fputs(summary_table(reports).c_str(), stdout);
   if (feasible_cp_sizes(problem.lengths, problem.cluster).empty())
     std::printf("static planners: no CP size that divides the ranks fits the longest sample\n");
@@ -87,7 +90,8 @@ Command plan_command() {
   command.name = "plan";
   command.help = "show how a step's samples would be spread over ranks, and how near that is to the bound";
   command.footer =
-      "With --lengths and no --batch the whole file is one step, in its order; else --batch samples of step --step\n"
+      "With --lengths and no --batch the whole file is one step, in its order; else --batch samples of step "
+      "--step\n"
       "of the seeded order. Without --tokens-per-rank the cap follows from the memory per rank and [model].";
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
@@ -97,8 +101,10 @@ Command plan_command() {
   command.options.add_table("optimisation", config.optimisation);
   command.options.add_table("numerics", config.numerics);
   command.ignored_tables = {"flow", "checkpoint"};
-  command.options.add_flag("lengths", options->lengths, "file with one length in tokens a line, or a CSV column 'tokens'");
-  command.options.add_flag("tokens-per-rank", options->tokens_per_rank, "most tokens that a rank may hold at a time");
+  command.options.add_flag("lengths", options->lengths,
+                           "file with one length in tokens a line, or a CSV column 'tokens'");
+  command.options.add_flag("tokens-per-rank", options->tokens_per_rank,
+                           "most tokens that a rank may hold at a time");
   command.options.add_flag("step", options->step, "which step of the order, from 0");
   command.options.add_flag("json", options->json, "print JSON; times in nanoseconds of the cost set");
   command.options.add_flag("plan-out", options->plan_out, "write the plan to this file");

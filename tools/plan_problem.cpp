@@ -27,8 +27,8 @@ PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::s
   if (whole_file) {
     problem.samples.resize(all.size());
     std::iota(problem.samples.begin(), problem.samples.end(), int64_t(0));
-    workload = {*std::max_element(all.begin(), all.end()), std::accumulate(all.begin(), all.end(), int64_t(0)),
-                int64_t(all.size()), features};
+    workload = {*std::max_element(all.begin(), all.end()),
+                std::accumulate(all.begin(), all.end(), int64_t(0)), int64_t(all.size()), features};
   } else {
     workload = workload_of(all, batch, features);
     problem.samples = SampleOrder(int64_t(all.size()), uint64_t(options.config.numerics.seed))
@@ -43,9 +43,11 @@ PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::s
   }
   const int64_t bytes = memory_limit(options.plan, problem.cost, ranks);
   const int threads = threads_per_rank(options.config.parallel, int(ranks));
-  const MemoryModel memory = memory_model_of(options.config, threads, workload, state_bytes_of(options.config));
+  const MemoryModel memory =
+      memory_model_of(options.config, threads, workload, state_bytes_of(options.config));
   problem.cluster = caps_of(memory, ranks, workload, bytes);
-  source = join_message("from ", bytes, " bytes per rank; the plan's peak is ", peak_bytes(memory, problem.cluster));
+  source = join_message("from ", bytes, " bytes per rank; the plan's peak is ",
+                        peak_bytes(memory, problem.cluster));
   return problem;
 }
 

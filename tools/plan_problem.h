@@ -13,10 +13,11 @@ namespace zoetrope {
 /// [plan] with one more choice of planner.
 struct PlanTable : PlanOptions {
   void visit(auto&& field) {
-    PlanOptions::visit([&]<class T>(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {
-      if (!choices.empty()) choices.push_back("all");
-      field(name, value, help, choices);
-    });
+    PlanOptions::visit(
+        [&]<class T>(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {
+          if (!choices.empty()) choices.push_back("all");
+          field(name, value, help, choices);
+        });
   }
 };
 

@@ -58,13 +58,14 @@ std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
                      const std::map<int64_t, size_t>& ring_sizes) {
   std::string text;
   for (const Shard& shard : slot) {
-    text += format("%s#%lld ", text.empty() ? "" : ", ", static_cast<long long>(problem.samples[size_t(shard.sample)]));
+    text += format("%s#%lld ", text.empty() ? "" : ", ",
+                   static_cast<long long>(problem.samples[size_t(shard.sample)]));
     const auto ring = ring_sizes.find(shard.sample);
     if (ring == ring_sizes.end()) text += std::to_string(shard.num_tokens());
     else
       text += format("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
-                     static_cast<long long>(shard.end), static_cast<long long>(problem.lengths[size_t(shard.sample)]),
-                     ring->second);
+                     static_cast<long long>(shard.end),
+                     static_cast<long long>(problem.lengths[size_t(shard.sample)]), ring->second);
   }
   return text.empty() ? "-" : text;
 }
@@ -88,16 +89,16 @@ std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanReq
 }
 
 std::string summary_table(const std::vector<PlanReport>& reports) {
-  std::string text = format("%-16s %4s %13s %13s %8s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp", "makespan ms",
-                            "bound ms", "ratio", "max/mean", "tokens/rank", "waves", "split", "moved", "plan ms",
-                            "CP sizes used");
+  std::string text = format("%-16s %4s %13s %13s %8s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp",
+                            "makespan ms", "bound ms", "ratio", "max/mean", "tokens/rank", "waves", "split",
+                            "moved", "plan ms", "CP sizes used");
   for (const PlanReport& report : reports) {
-    text += format("%-16s %4s %13.3f %13.3f %8.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s", report.planner.c_str(),
-                   report.cp > 0 ? std::to_string(report.cp).c_str() : "any", double(report.makespan.total_ns) / 1e6,
-                   double(report.bound_ns) / 1e6, report.ratio(), report.makespan.max_over_mean,
-                   static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
-                   static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
-                   join_sizes(cp_sizes_of(report.plan)).c_str());
+    text += format("%-16s %4s %13.3f %13.3f %8.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
+                   report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
+                   double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
+                   report.makespan.max_over_mean, static_cast<long long>(max_tokens_per_slot(report.plan)),
+                   report.plan.waves.size(), static_cast<long long>(report.split_samples), report.moved,
+                   report.plan_milliseconds, join_sizes(cp_sizes_of(report.plan)).c_str());
     text += report.fastest ? "  <- fastest" : "";
     text += report.smallest ? "  <- smallest that fits" : "";
     text += "\n";
@@ -106,7 +107,8 @@ std::string summary_table(const std::vector<PlanReport>& reports) {
 }
 
 std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
-  std::string text = format("%5s %5s %8s  %s\n", "wave", "rank", "tokens", "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
+  std::string text = format("%5s %5s %8s  %s\n", "wave", "rank", "tokens",
+                            "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
   for (size_t w = 0; w < report.plan.waves.size(); ++w) {
     const Wave& wave = report.plan.waves[w];
     std::map<int64_t, size_t> ring_sizes;
@@ -123,17 +125,32 @@ std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
 std::string report_json(const PlanProblem& problem, const PlanReport& report) {
   int64_t tokens = 0;
   for (int64_t length : problem.lengths) tokens += length;
-  nlohmann::ordered_json object{
-      {"planner", report.planner}, {"cp", report.cp}, {"ranks", problem.cluster.num_slots},
-      {"samples", problem.lengths.size()}, {"tokens", tokens}, {"dropped", 0},
-      {"tokens_per_rank_cap", problem.cluster.tokens_per_slot}, {"cost", problem.cost.name},
-      {"cost_hash", hex64(hash_of(problem.cost))}, {"unit", "ns"}, {"makespan", report.makespan.total_ns},
-      {"bound", report.bound_ns}, {"ideal", report.ideal_ns}, {"ratio", report.ratio()},
-      {"rank_max_over_mean", report.makespan.max_over_mean}, {"busy", report.makespan.busy_ns},
-      {"plan_ms", report.plan_milliseconds}, {"max_tokens_per_rank", max_tokens_per_slot(report.plan)},
-      {"waves", report.plan.waves.size()}, {"moved", report.moved}, {"split_samples", report.split_samples},
-      {"largest_ring", report.largest_ring}, {"cp_sizes", cp_sizes_of(report.plan)},
-      {"plan_hash", hex64(hash_of(report.plan))}, {"fastest", report.fastest}, {"smallest", report.smallest}};
+  nlohmann::ordered_json object{{"planner", report.planner},
+                                {"cp", report.cp},
+                                {"ranks", problem.cluster.num_slots},
+                                {"samples", problem.lengths.size()},
+                                {"tokens", tokens},
+                                {"dropped", 0},
+                                {"tokens_per_rank_cap", problem.cluster.tokens_per_slot},
+                                {"cost", problem.cost.name},
+                                {"cost_hash", hex64(hash_of(problem.cost))},
+                                {"unit", "ns"},
+                                {"makespan", report.makespan.total_ns},
+                                {"bound", report.bound_ns},
+                                {"ideal", report.ideal_ns},
+                                {"ratio", report.ratio()},
+                                {"rank_max_over_mean", report.makespan.max_over_mean},
+                                {"busy", report.makespan.busy_ns},
+                                {"plan_ms", report.plan_milliseconds},
+                                {"max_tokens_per_rank", max_tokens_per_slot(report.plan)},
+                                {"waves", report.plan.waves.size()},
+                                {"moved", report.moved},
+                                {"split_samples", report.split_samples},
+                                {"largest_ring", report.largest_ring},
+                                {"cp_sizes", cp_sizes_of(report.plan)},
+                                {"plan_hash", hex64(hash_of(report.plan))},
+                                {"fastest", report.fastest},
+                                {"smallest", report.smallest}};
   return object.dump();
 }
 

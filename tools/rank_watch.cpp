@@ -33,7 +33,8 @@ void watch(int events, int descriptor) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = descriptor;
-  ZT_REQUIRE(epoll_ctl(events, EPOLL_CTL_ADD, descriptor, &event) == 0, "ranks can't be watched: ", std::strerror(errno));
+  ZT_REQUIRE(epoll_ctl(events, EPOLL_CTL_ADD, descriptor, &event) == 0,
+             "ranks can't be watched: ", std::strerror(errno));
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ RankWatch::RankWatch() : address_("zoetrope-ranks-" + std::to_string(getpid())) 
   listener_ = open_socket();
   sockaddr_un address;
   const socklen_t length = fill_address(address_, address);
-  ZT_REQUIRE(events_ >= 0 && listener_ >= 0 && bind(listener_, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+  ZT_REQUIRE(events_ >= 0 && listener_ >= 0 &&
+                 bind(listener_, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
                  listen(listener_, SOMAXCONN) == 0,
              "the launcher can't open a socket for its ranks: ", std::strerror(errno));
   watch(events_, listener_);

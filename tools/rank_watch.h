@@ -1,5 +1,5 @@
-// How the launcher learns which rank died first: every rank holds a socket to it, which the kernel closes with
-// the process. mpirun alone knows the ranks as its children, and it ends the others within milliseconds.
+// How the launcher learns which rank died first: every rank holds a socket to it, which the kernel closes
+// with the process. mpirun alone knows the ranks as its children, and it ends the others within milliseconds.
 #pragma once
 
 #include <sys/types.h>

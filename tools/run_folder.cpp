@@ -40,7 +40,9 @@ Json cost_to_json(const CostModel& cost) {
 
 CostModel cost_from_json(const Json& json) {
   CostModel cost;
-  cost.visit([&]<class T>(const char* name, T& value, const char*, auto&&...) { value = json.at(name).template get<T>(); });
+  cost.visit([&]<class T>(const char* name, T& value, const char*, auto&&...) {
+    value = json.at(name).template get<T>();
+  });
   return cost;
 }
 
@@ -79,7 +81,8 @@ std::string to_json(const RunState& s) {
 RunState run_state_from_json(const std::string& text, const std::string& source) {
   try {
     const Json json = Json::parse(text);
-    ZT_REQUIRE(json.at("format") == 1, "'", source, "': state format ", json.at("format").dump(), ", expected 1");
+    ZT_REQUIRE(json.at("format") == 1, "'", source, "': state format ", json.at("format").dump(),
+               ", expected 1");
     RunState s;
     visit_fields(s, [&]<class T>(const char* name, T& value) { value = json.at(name).template get<T>(); });
     s.cost = cost_from_json(json.at("cost"));
@@ -92,7 +95,8 @@ RunState run_state_from_json(const std::string& text, const std::string& source)
 
 std::string find_resume(const std::string& run, const std::string& resume) {
   namespace fs = std::filesystem;
-  const std::vector<std::string> existing = fs::exists(run) ? list_checkpoints(run) : std::vector<std::string>{};
+  const std::vector<std::string> existing =
+      fs::exists(run) ? list_checkpoints(run) : std::vector<std::string>{};
   if (resume.empty()) {
     if (!existing.empty())
       throw UsageError(join_message("'", run, "' already holds checkpoints (newest: ", existing.back(),
@@ -101,7 +105,8 @@ std::string find_resume(const std::string& run, const std::string& resume) {
   }
   if (resume == "auto") return existing.empty() ? "" : existing.back();
   if (!fs::exists(fs::path(resume) / "DONE"))
-    throw UsageError(join_message("--resume '", resume, "' is no complete checkpoint: it has no DONE file; expected "
+    throw UsageError(join_message("--resume '", resume,
+                                  "' is no complete checkpoint: it has no DONE file; expected "
                                   "'auto' or a folder like RUN/checkpoints/step-000020"));
   return resume;
 }
@@ -110,10 +115,12 @@ std::vector<std::string> check_resume(const RunState& saved, const TrainConfig& 
                                       const std::string& data_fingerprint, const CostModel& given_cost,
                                       const Command& command, const std::vector<std::string>& changes) {
   std::vector<std::string> changed;
-  const auto differ = [&](const char* what, const std::string& key, const std::string& was, const std::string& is) {
+  const auto differ = [&](const char* what, const std::string& key, const std::string& was,
+                          const std::string& is) {
     if (!allowed(changes, what))
-      throw UsageError(join_message("the checkpoint at step ", saved.step, " was made with ", key, " = ", was, ", now it is ", is,
-                                    "; use the saved value, or --change ", what, " to go on with the new one"));
+      throw UsageError(join_message("the checkpoint at step ", saved.step, " was made with ", key, " = ", was,
+                                    ", now it is ", is, "; use the saved value, or --change ", what,
+                                    " to go on with the new one"));
     changed.push_back(join_message("step ", saved.step, ": ", key, " ", was, " -> ", is));
   };
   TrainConfig before, now = config;
@@ -127,16 +134,19 @@ std::vector<std::string> check_resume(const RunState& saved, const TrainConfig& 
     if (decides_result(b) && text_of(a.target) != text_of(b.target))
       differ("config", "'" + b.table + "." + b.name + "'", text_of(a.target), text_of(b.target));
   }
-  if (saved.data_fingerprint != data_fingerprint) differ("data", "data set", saved.data_fingerprint, data_fingerprint);
+  if (saved.data_fingerprint != data_fingerprint)
+    differ("data", "data set", saved.data_fingerprint, data_fingerprint);
   if (command.was_given("cost") && hash_of(given_cost) != hash_of(saved.cost))
     differ("cost", "cost set", saved.cost.name + " (" + hex64(hash_of(saved.cost)) + ")",
            given_cost.name + " (" + hex64(hash_of(given_cost)) + ")");
   if (command.was_given("memory-per-rank") && config.plan.memory_per_rank != saved.memory_per_rank)
-    differ("memory", "memory per rank", std::to_string(saved.memory_per_rank), std::to_string(config.plan.memory_per_rank));
+    differ("memory", "memory per rank", std::to_string(saved.memory_per_rank),
+           std::to_string(config.plan.memory_per_rank));
   return changed;
 }
 
-void write_run_files(const std::string& run, const std::string& config_toml, const std::string& data_fingerprint) {
+void write_run_files(const std::string& run, const std::string& config_toml,
+                     const std::string& data_fingerprint) {
   std::filesystem::create_directories(run);
   write_file_atomically(run + "/config.toml", config_toml);
   std::ifstream file("/proc/self/cmdline", std::ios::binary);

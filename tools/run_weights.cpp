@@ -9,9 +9,11 @@ namespace zoetrope {
 std::string newest_checkpoint(const std::string& run) {
   namespace fs = std::filesystem;
   if (fs::exists(fs::path(run) / "DONE")) return run;
-  ZT_REQUIRE(fs::is_directory(run), "'", run, "' is no run folder: expected what `zoetrope train --run` wrote");
+  ZT_REQUIRE(fs::is_directory(run), "'", run,
+             "' is no run folder: expected what `zoetrope train --run` wrote");
   const std::vector<std::string> all = list_checkpoints(run);
-  ZT_REQUIRE(!all.empty(), "'", run, "' holds no complete checkpoint; train first, or name a checkpoint folder");
+  ZT_REQUIRE(!all.empty(), "'", run,
+             "' holds no complete checkpoint; train first, or name a checkpoint folder");
   return all.back();
 }
 
@@ -30,7 +32,8 @@ OpenedRun open_weights(const std::string& run, Comm& comm, int64_t longest_sampl
   opened.config = config_of(opened.state, opened.checkpoint);
   const int threads = threads_per_rank({1, 0}, comm.size());
   const Workload workload{longest_sample, longest_sample * num_samples, num_samples, 0};
-  opened.rank = std::make_unique<Rank>(opened.config, comm, threads, workload, memory_limit({}, {}, comm.size()));
+  opened.rank =
+      std::make_unique<Rank>(opened.config, comm, threads, workload, memory_limit({}, {}, comm.size()));
   load_weights(opened.checkpoint, opened.rank->parameters, true, &opened.used_ema);
   opened.rank->parameters.prepare();
   return opened;

@@ -15,14 +15,15 @@ struct SelftestFlags {
 };
 
 void print_report(const SelftestReport& report) {
-  std::printf("%-40s %5s %5s %8s %10s %10s %7s  %s\n", "samples and plan", "waves", "rings", "largest", "deviation",
-              "tolerance", "ratio", "worst tensor");
+  std::printf("%-40s %5s %5s %8s %10s %10s %7s  %s\n", "samples and plan", "waves", "rings", "largest",
+              "deviation", "tolerance", "ratio", "worst tensor");
   for (const SelftestRow& row : report.rows)
-    std::printf("%-40s %5lld %5lld %8lld %10.2e %10.2e %7.3f  %s%s\n", row.name.c_str(), static_cast<long long>(row.waves),
-                static_cast<long long>(row.rings), static_cast<long long>(row.largest_ring), row.deviation, row.tolerance,
-                row.ratio, row.worst_tensor.c_str(), row.bit_equal ? "" : "  (two runs or two ranks differ in bits)");
-  std::printf("%d ranks against one: largest deviation %.3f of its tolerance, %s\n", report.ranks, report.worst_ratio(),
-              report.passed() ? "passed" : "FAILED");
+    std::printf("%-40s %5lld %5lld %8lld %10.2e %10.2e %7.3f  %s%s\n", row.name.c_str(),
+                static_cast<long long>(row.waves), static_cast<long long>(row.rings),
+                static_cast<long long>(row.largest_ring), row.deviation, row.tolerance, row.ratio,
+                row.worst_tensor.c_str(), row.bit_equal ? "" : "  (two runs or two ranks differ in bits)");
+  std::printf("%d ranks against one: largest deviation %.3f of its tolerance, %s\n", report.ranks,
+              report.worst_ratio(), report.passed() ? "passed" : "FAILED");
 }
 
 int selftest(const SelftestFlags& flags, Comm& comm) {
@@ -47,12 +48,14 @@ Command selftest_command() {
   command.name = "selftest";
   command.help = "check on this machine that N ranks compute what one computes";
   command.footer =
-      "Compares loss and every gradient of a small network. The tolerance is four times the largest difference among\n"
+      "Compares loss and every gradient of a small network. The tolerance is four times the largest "
+      "difference among\n"
       "one-rank runs that differ only in the order of summation. Exit code 3 when a deviation exceeds it.";
   command.options.add_flag("ranks", flags->ranks, "ranks to start; 0: one, or what mpirun or srun gives");
   command.options.add_flag("precision", flags->precision, "type of the products", {"f32", "bf16"});
   command.options.add_flag("seed", flags->seed, "seed of the network, the noise and the random plans");
-  command.options.add_flag("random-plans", flags->random_plans, "random valid plans besides those of the planners");
+  command.options.add_flag("random-plans", flags->random_plans,
+                           "random valid plans besides those of the planners");
   command.options.add_flag("json", flags->json, "print the report as JSON");
   command.run = [flags] {
     if (flags->random_plans < 0)

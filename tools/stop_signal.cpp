@@ -22,7 +22,7 @@ void request_stop(int signal_number) {
 }  // namespace
 
 StopSignal::StopSignal() {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);

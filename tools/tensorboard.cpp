@@ -65,7 +65,8 @@ TensorBoardWriter::TensorBoardWriter(const std::string& folder) : file_(nullptr,
 
 void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double value) {
   const std::string entry = length_delimited(1, tag) + varint(2 << 3 | 5) + little_endian(float(value));
-  event(wall_time() + varint(2 << 3) + varint(uint64_t(step)) + length_delimited(5, length_delimited(1, entry)));
+  event(wall_time() + varint(2 << 3) + varint(uint64_t(step)) +
+        length_delimited(5, length_delimited(1, entry)));
 }
 
 void TensorBoardWriter::event(const std::string& message) {

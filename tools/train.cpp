@@ -1,5 +1,6 @@
 // zoetrope train: the whole way of the data on one page.
-//   clip -> tokens -> shard (ingest) | plan -> micro-batch -> rank -> loss -> gradients -> optimizer -> checkpoint
+//   clip -> tokens -> shard (ingest) | plan -> micro-batch -> rank -> loss -> gradients -> optimizer ->
+//   checkpoint
 #include <chrono>
 #include <cstdio>
 
@@ -20,7 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// FLOPs of a step: forward and twice that backward, recompute not counted.
 double step_flops(const PlannedStep& step, const ModelConfig& model) {
@@ -29,8 +32,8 @@ double step_flops(const PlannedStep& step, const ModelConfig& model) {
   return flops;
 }
 
-StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& planned, const TrainSetup& setup,
-                    const Rank& rank, double seconds) {
+StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& planned,
+                    const TrainSetup& setup, const Rank& rank, double seconds) {
   StepMetrics m;
   m.step = step + 1;
   m.loss = result.loss;
@@ -40,7 +43,8 @@ StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& p
   m.tokens = planned.total_tokens;
   m.tokens_per_s = double(planned.total_tokens) / seconds;
   if (setup.state.cost.gemm_flops > 0)
-    m.gemm_share = step_flops(planned, setup.config.model) / seconds / (setup.state.cost.gemm_flops * rank.comm.size());
+    m.gemm_share =
+        step_flops(planned, setup.config.model) / seconds / (setup.state.cost.gemm_flops * rank.comm.size());
   m.makespan_over_bound = double(planned.makespan_ns) / double(planned.bound_ns);
   m.rank_max_over_mean = result.rank_max_over_mean;
   m.exposed_wait_ms = 1e3 * result.wait_seconds;
@@ -55,8 +59,8 @@ void save(const TrainSetup& setup, RunState& state, const Rank& rank, int64_t st
   state.step = step;
   state.draws = draws;
   if (rank.comm.rank() == 0) {
-    save_checkpoint(setup.run, {step, to_json(state)}, rank.parameters, rank.optimizer.first(), rank.optimizer.second(),
-                    rank.optimizer.ema());
+    save_checkpoint(setup.run, {step, to_json(state)}, rank.parameters, rank.optimizer.first(),
+                    rank.optimizer.second(), rank.optimizer.ema());
     prune_checkpoints(setup.run, setup.config.checkpoint.keep);
   }
   rank.comm.barrier();  // nobody goes on, or ends, before the checkpoint is whole
@@ -66,15 +70,17 @@ int train(TrainSetup& setup, Comm& comm) {
   const Dataset dataset(setup.config.data.data);
   open_run(setup, dataset, comm);
   RunState& state = setup.state;
-  Rank rank(setup.config, comm, int(state.threads_per_rank), workload_of(dataset.lengths(), setup.config.plan.batch, dataset.features()),
+  Rank rank(setup.config, comm, int(state.threads_per_rank),
+            workload_of(dataset.lengths(), setup.config.plan.batch, dataset.features()),
             state.memory_per_rank, setup.resumed() ? std::optional(state.cluster) : std::nullopt);
   state.cluster = rank.cluster;
   start_parameters(setup, rank);
   announce(setup, dataset, rank);
 
   const TrainConfig& config = setup.config;
-  Prefetcher prefetcher(dataset, SampleOrder(int64_t(dataset.samples().size()), uint64_t(config.numerics.seed)),
-                        {setup.plan_request(), state.cost, rank.cluster, config.plan.batch, comm.rank()}, state.draws);
+  Prefetcher prefetcher(
+      dataset, SampleOrder(int64_t(dataset.samples().size()), uint64_t(config.numerics.seed)),
+      {setup.plan_request(), state.cost, rank.cluster, config.plan.batch, comm.rank()}, state.draws);
   std::optional<MetricsWriter> log;
   if (comm.rank() == 0) log.emplace(setup.run, state.step);
   const StopSignal stop;
@@ -87,8 +93,9 @@ int train(TrainSetup& setup, Comm& comm) {
     const Prefetcher::Loaded loaded = prefetcher.next();
     check_same_plan(comm, loaded.step.plan_hash, step);
     const StepResult result = run_loss_and_gradients(
-        loaded.step.plan, step, loss_count(loaded.step.total_tokens, config.model), comm, rank.flow, rank.attention, rank.sync,
-        rank.parameters, [&](int64_t wave) { return loaded.waves[size_t(wave)]; }, *rank.ops);
+        loaded.step.plan, step, loss_count(loaded.step.total_tokens, config.model), comm, rank.flow,
+        rank.attention, rank.sync, rank.parameters, [&](int64_t wave) { return loaded.waves[size_t(wave)]; },
+        *rank.ops);
     rank.optimizer.step(step, result.grad_norm);
 
     const StepMetrics metrics = measure(step, result, loaded.step, setup, rank, seconds_since(start));
@@ -100,14 +107,17 @@ int train(TrainSetup& setup, Comm& comm) {
     }
     const bool stopping = comm.all_reduce_max(stop.raised() ? 1 : 0) > 0;
     const bool due = config.checkpoint.every > 0 && (step + 1) % config.checkpoint.every == 0;
-    if (due || stopping || step + 1 == last_step) save(setup, state, rank, step + 1, loaded.step.first_draw + config.plan.batch);
+    if (due || stopping || step + 1 == last_step)
+      save(setup, state, rank, step + 1, loaded.step.first_draw + config.plan.batch);
     if (stopping && step + 1 < last_step) {
-      if (comm.rank() == 0) log_info(join_message("stopped by a signal after step ", step + 1, "; go on with --resume auto"));
+      if (comm.rank() == 0)
+        log_info(join_message("stopped by a signal after step ", step + 1, "; go on with --resume auto"));
       return 0;
     }
   }
   if (comm.rank() == 0)
-    std::printf("done: step %lld, checkpoint in %s/checkpoints\n", static_cast<long long>(last_step), setup.run.c_str());
+    std::printf("done: step %lld, checkpoint in %s/checkpoints\n", static_cast<long long>(last_step),
+                setup.run.c_str());
   return 0;
 }
 
@@ -119,18 +129,23 @@ Command train_command() {
   command.name = "train";
   command.help = "train a DiT on a data set, every sample on its own ring of ranks";
   command.footer =
-      "Stops after a checkpoint on SIGTERM; under your own mpirun send SIGUSR1 (mpirun kills its ranks a second after\n"
+      "Stops after a checkpoint on SIGTERM; under your own mpirun send SIGUSR1 (mpirun kills its ranks a "
+      "second after\n"
       "SIGTERM). Without --cost: RUN/cost.toml if it is there, else the built-in data-sheet set.";
   setup->config.add_to(command.options);
   command.options.add_flag("run", setup->run, "run folder: config, metrics, TensorBoard events, checkpoints");
-  command.options.add_flag("steps", setup->steps, "stop after this step, with a checkpoint; 0: the schedule's length");
-  command.options.add_flag("resume", setup->resume, "'auto' (newest checkpoint of RUN) or a checkpoint folder");
-  command.options.add_flag("change", setup->changes, "what may differ from the checkpoint: cost, memory, config, data");
+  command.options.add_flag("steps", setup->steps,
+                           "stop after this step, with a checkpoint; 0: the schedule's length");
+  command.options.add_flag("resume", setup->resume,
+                           "'auto' (newest checkpoint of RUN) or a checkpoint folder");
+  command.options.add_flag("change", setup->changes,
+                           "what may differ from the checkpoint: cost, memory, config, data");
   command.ignored_tables = {"ingest"};
   setup->command = command;  // shares `given`
   command.run = [setup] {
     setup->check_flags();
-    const int code = run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); });
+    const int code =
+        run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); });
     if (code > 128) announce_restart(setup->run);
     return code;
   };

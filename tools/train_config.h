@@ -1,5 +1,5 @@
-// Everything that `train` reads, one table per life stage; `sample`, `heldout`, `profile` and `bench` read the
-// same files.
+// Everything that `train` reads, one table per life stage; `sample`, `heldout`, `profile` and `bench` read
+// the same files.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ struct PlanOptions {
     field("cp", cp, "CP size of the static planners; 0: the fastest predicted feasible one");
     field("batch", batch, "samples per optimizer step, over all ranks");
     field("memory-per-rank", memory_per_rank, "bytes a rank may use; 0: what the cost file says");
-    field("cost", cost, "cost file of `zoetrope profile`, or a built-in set; empty: RUN/cost.toml, else built in");
+    field("cost", cost,
+          "cost file of `zoetrope profile`, or a built-in set; empty: RUN/cost.toml, else built in");
   }
 };
 
@@ -34,7 +35,8 @@ struct ParallelOptions {
   int64_t ranks = 0, threads_per_rank = 0;
   void visit(auto&& field) {
     field("ranks", ranks, "ranks to start; 0: one, or what mpirun or srun gives");
-    field("threads-per-rank", threads_per_rank, "compute threads of a rank; 0: cores of the node / its ranks");
+    field("threads-per-rank", threads_per_rank,
+          "compute threads of a rank; 0: cores of the node / its ranks");
   }
 };
 
@@ -50,7 +52,8 @@ struct NumericsOptions {
   std::string precision = "f32";
   int64_t seed = 0;
   void visit(auto&& field) {
-    field("precision", precision, "type of the products; everything else is f32", std::vector<std::string>{"f32", "bf16"});
+    field("precision", precision, "type of the products; everything else is f32",
+          std::vector<std::string>{"f32", "bf16"});
     field("seed", seed, "of initialisation, order, noise and dropout");
   }
 };

@@ -29,13 +29,17 @@ std::string resolved_toml(const TrainConfig& config) {
 }  // namespace
 
 void TrainSetup::check_flags() const {
-  if (config.data.data.empty()) throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
-  if (run.empty()) throw UsageError("no run folder: give --run RUN, where config, metrics and checkpoints go");
+  if (config.data.data.empty())
+    throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
+  if (run.empty())
+    throw UsageError("no run folder: give --run RUN, where config, metrics and checkpoints go");
   if (steps < 0) throw UsageError(join_message("--steps ", steps, ", expected a positive number of steps"));
-  if (config.plan.batch < 1) throw UsageError(join_message("--batch ", config.plan.batch, ", expected at least 1 sample"));
+  if (config.plan.batch < 1)
+    throw UsageError(join_message("--batch ", config.plan.batch, ", expected at least 1 sample"));
   const std::set<std::string> known{"cost", "memory", "config", "data"};
   for (const std::string& change : changes)
-    if (!known.count(change)) throw UsageError(join_message("--change ", change, ": expected some of cost, memory, config, data"));
+    if (!known.count(change))
+      throw UsageError(join_message("--change ", change, ": expected some of cost, memory, config, data"));
   config.model.validate();
 }
 
@@ -43,7 +47,8 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
   std::string name = options.cost;
   if (name.empty() && !run.empty() && std::filesystem::exists(run + "/cost.toml")) name = run + "/cost.toml";
   if (name.empty()) {
-    *source = join_message("built-in data-sheet set '", kBuiltInCost, "' (measure this machine with `zoetrope profile`)");
+    *source = join_message("built-in data-sheet set '", kBuiltInCost,
+                           "' (measure this machine with `zoetrope profile`)");
     return find_cost(kBuiltInCost);
   }
   *source = name;
@@ -53,9 +58,10 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
 void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
   const Patch patch = dataset.patch();
   const std::vector<int64_t>& wanted = setup.config.model.patch;
-  ZT_REQUIRE(wanted == (std::vector<int64_t>{patch.t, patch.h, patch.w}), "data set '", setup.config.data.data,
-             "' was made with patch ", patch.t, ",", patch.h, ",", patch.w, ", config 'model.patch' says ", wanted[0], ",",
-             wanted[1], ",", wanted[2], "; run `zoetrope ingest` with --patch, or change the config");
+  ZT_REQUIRE(wanted == (std::vector<int64_t>{patch.t, patch.h, patch.w}), "data set '",
+             setup.config.data.data, "' was made with patch ", patch.t, ",", patch.h, ",", patch.w,
+             ", config 'model.patch' says ", wanted[0], ",", wanted[1], ",", wanted[2],
+             "; run `zoetrope ingest` with --patch, or change the config");
   setup.checkpoint = find_resume(setup.run, setup.resume);
   std::string source;
   const CostModel cost = settle_cost(setup.config.plan, setup.run, &source);
@@ -64,7 +70,9 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
     state = run_state_from_json(read_checkpoint_state(setup.checkpoint).state_json, setup.checkpoint);
     const std::vector<std::string> changed =
         check_resume(state, setup.config, dataset.fingerprint(), cost, setup.command, setup.changes);
-    const auto may = [&](const char* what) { return std::find(setup.changes.begin(), setup.changes.end(), what) != setup.changes.end(); };
+    const auto may = [&](const char* what) {
+      return std::find(setup.changes.begin(), setup.changes.end(), what) != setup.changes.end();
+    };
     if (may("cost")) state.cost = cost;
     if (may("memory")) {
       state.memory_per_rank = memory_limit(setup.config.plan, state.cost, comm.size());
@@ -79,9 +87,11 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
     if (comm.rank() == 0) log_info("cost set: " + source);
   }
   const int threads = threads_per_rank(setup.config.parallel, comm.size());
-  if (setup.resumed() && comm.rank() == 0 && (state.ranks != comm.size() || state.threads_per_rank != threads))
-    log_warning(join_message("the checkpoint was made on ", state.ranks, " ranks of ", state.threads_per_rank, " threads, now it is ",
-                             comm.size(), " of ", threads, ": equal within rounding, not bit for bit"));
+  if (setup.resumed() && comm.rank() == 0 &&
+      (state.ranks != comm.size() || state.threads_per_rank != threads))
+    log_warning(join_message("the checkpoint was made on ", state.ranks, " ranks of ", state.threads_per_rank,
+                             " threads, now it is ", comm.size(), " of ", threads,
+                             ": equal within rounding, not bit for bit"));
   state.ranks = comm.size();
   state.threads_per_rank = threads;
   state.version = kVersion;
@@ -96,7 +106,8 @@ void start_parameters(const TrainSetup& setup, Rank& rank) {
     rank.parameters.initialise(uint64_t(setup.config.numerics.seed));
     if (rank.optimizer.ema().defined()) copy(rank.optimizer.ema(), rank.parameters.values());
   } else {
-    load_checkpoint(setup.checkpoint, rank.parameters, rank.optimizer.first(), rank.optimizer.second(), rank.optimizer.ema());
+    load_checkpoint(setup.checkpoint, rank.parameters, rank.optimizer.first(), rank.optimizer.second(),
+                    rank.optimizer.ema());
   }
   rank.parameters.prepare();
 }
@@ -104,15 +115,23 @@ void start_parameters(const TrainSetup& setup, Rank& rank) {
 void announce(const TrainSetup& setup, const Dataset& dataset, const Rank& rank) {
   if (rank.comm.rank() != 0) return;
   const RunState& state = setup.state;
-  std::printf("zoetrope %s  data %s (%zu clips)  model %.2f M parameters  %d rank(s) x %d thread(s), %s, %s\n", kVersion,
-              setup.config.data.data.c_str(), dataset.samples().size(), double(rank.parameters.count()) * 1e-6, rank.comm.size(),
-              rank.pool.num_threads(), rank.comm.name(), setup.config.numerics.precision.c_str());
-  std::printf("planner %s  cost set %s (%s)  memory %s of %s per rank: at most %lld tokens and %lld samples per micro-batch\n",
-              setup.config.plan.planner.c_str(), state.cost.name.c_str(), hex64(hash_of(state.cost)).c_str(),
-              bytes_text(zoetrope::peak_bytes(rank.memory, rank.cluster)).c_str(), bytes_text(state.memory_per_rank).c_str(),
-              static_cast<long long>(rank.cluster.tokens_per_slot), static_cast<long long>(rank.cluster.segments_per_slot));
-  if (setup.resumed()) std::printf("resumed from %s at step %lld\n", setup.checkpoint.c_str(), static_cast<long long>(state.step));
-  if (rank.optimizer.ema().defined()) std::printf("EMA on: samples and held-out loss use the averaged weights\n");
+  std::printf(
+      "zoetrope %s  data %s (%zu clips)  model %.2f M parameters  %d rank(s) x %d thread(s), %s, %s\n",
+      kVersion, setup.config.data.data.c_str(), dataset.samples().size(),
+      double(rank.parameters.count()) * 1e-6, rank.comm.size(), rank.pool.num_threads(), rank.comm.name(),
+      setup.config.numerics.precision.c_str());
+  std::printf(
+      "planner %s  cost set %s (%s)  memory %s of %s per rank: at most %lld tokens and %lld samples per "
+      "micro-batch\n",
+      setup.config.plan.planner.c_str(), state.cost.name.c_str(), hex64(hash_of(state.cost)).c_str(),
+      bytes_text(zoetrope::peak_bytes(rank.memory, rank.cluster)).c_str(),
+      bytes_text(state.memory_per_rank).c_str(), static_cast<long long>(rank.cluster.tokens_per_slot),
+      static_cast<long long>(rank.cluster.segments_per_slot));
+  if (setup.resumed())
+    std::printf("resumed from %s at step %lld\n", setup.checkpoint.c_str(),
+                static_cast<long long>(state.step));
+  if (rank.optimizer.ema().defined())
+    std::printf("EMA on: samples and held-out loss use the averaged weights\n");
   std::fflush(stdout);
 }
 

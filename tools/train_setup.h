@@ -16,9 +16,9 @@ struct TrainSetup {
   std::string run, resume;
   int64_t steps = 0;
   std::vector<std::string> changes;
-  Command command;          ///< to ask which flags were given
-  RunState state;           ///< as saved, or fresh
-  std::string checkpoint;   ///< folder resumed from; empty: fresh
+  Command command;         ///< to ask which flags were given
+  RunState state;          ///< as saved, or fresh
+  std::string checkpoint;  ///< folder resumed from; empty: fresh
 
   bool resumed() const { return !checkpoint.empty(); }
   /// Step after which this call ends: --steps, else the schedule's length.

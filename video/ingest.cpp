@@ -280,9 +280,7 @@ std::vector<Task> Ingest::tasks_from(size_t decided) const {
   size_t item = 0;
   for (const PlannedSource& source : plan_.sources) {
     const size_t end = item + source.clips.size();
-    if (end > decided) {
-      tasks.push_back({&source, item, decided > item ? decided - item : 0});
-    }
+    if (end > decided) { tasks.push_back({&source, item, decided > item ? decided - item : 0}); }
     item = end;
   }
   return tasks;

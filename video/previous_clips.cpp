@@ -50,7 +50,8 @@ void forget_previous(const std::string& folder) {
   fs::remove_all(previous_path(folder), ignored);
 }
 
-void remember_clips(const std::string& folder, std::vector<ManifestEntry> entries, const std::vector<ShardRecord>& shards) {
+void remember_clips(const std::string& folder, std::vector<ManifestEntry> entries,
+                    const std::vector<ShardRecord>& shards) {
   Remembered list = read_list(folder);
   std::map<std::string, std::string> cached;
   for (const ShardRecord& shard : shards) cached[shard.file] = cached_name(shard);
@@ -63,21 +64,25 @@ void remember_clips(const std::string& folder, std::vector<ManifestEntry> entrie
   std::string text;
   for (const auto* some : {&list.entries, &entries})
     for (const ManifestEntry& entry : *some)
-      if ((some == &entries) == (newer.count(entry.name) > 0) && !entry.refused()) text += manifest_line(entry) + "\n";
+      if ((some == &entries) == (newer.count(entry.name) > 0) && !entry.refused())
+        text += manifest_line(entry) + "\n";
   list.shards.insert(list.shards.end(), shards.begin(), shards.end());
-  for (const ShardRecord& shard : list.shards) text += Json{{"old_shard", Json::parse(shard_record_text(shard))}}.dump() + "\n";
+  for (const ShardRecord& shard : list.shards)
+    text += Json{{"old_shard", Json::parse(shard_record_text(shard))}}.dump() + "\n";
   fs::create_directories(previous_path(folder));
   write_file_atomically(list_path(folder), text);
 }
 
-PreviousClips::PreviousClips(const std::string& folder, const std::vector<ShardRecord>& kept) : folder_(previous_path(folder)) {
+PreviousClips::PreviousClips(const std::string& folder, const std::vector<ShardRecord>& kept)
+    : folder_(previous_path(folder)) {
   Remembered list = read_list(folder);
   std::set<std::string> stays;
   for (const ShardRecord& shard : kept) stays.insert(shard.file);
   for (const ShardRecord& shard : list.shards) {
     const std::string from = folder + "/" + shard.file, to = folder_ + "/" + cached_name(shard);
     std::error_code error;
-    if (stays.count(shard.file) > 0 || fs::exists(to) || int64_t(fs::file_size(from, error)) != shard.bytes) continue;
+    if (stays.count(shard.file) > 0 || fs::exists(to) || int64_t(fs::file_size(from, error)) != shard.bytes)
+      continue;
     fs::rename(from, to, error);  // what can't be moved is decoded again
   }
   for (ManifestEntry& entry : list.entries) {
@@ -94,26 +99,36 @@ std::shared_ptr<const ShardReader> PreviousClips::reader(const std::string& file
   std::shared_ptr<const ShardReader>& slot = open_[file];
   const std::string path = folder_ + "/" + file;
   try {
-    if (fs::exists(path) && file_content_hash(path) + ".h5" == file) slot = std::make_shared<const ShardReader>(path);
+    if (fs::exists(path) && file_content_hash(path) + ".h5" == file)
+      slot = std::make_shared<const ShardReader>(path);
   } catch (const Error&) { slot = nullptr; }
   return slot;
 }
 
 PreviousClips::Found PreviousClips::read(const ManifestEntry& entry) {
   const auto shard = reader(entry.shard);
-  ZT_REQUIRE(shard && entry.row >= 0 && entry.row < int64_t(shard->samples().size()), "'", entry.name, "' isn't in ", entry.shard);
+  ZT_REQUIRE(shard && entry.row >= 0 && entry.row < int64_t(shard->samples().size()), "'", entry.name,
+             "' isn't in ", entry.shard);
   const ShardSample& sample = shard->samples()[size_t(entry.row)];
-  ZT_REQUIRE(sample.name == entry.name && sample.num_tokens == entry.num_tokens, "'", entry.shard, "' holds another clip than '",
-             entry.name, "'");
+  ZT_REQUIRE(sample.name == entry.name && sample.num_tokens == entry.num_tokens, "'", entry.shard,
+             "' holds another clip than '", entry.name, "'");
   const Patch& patch = shard->patch();
-  Found found{entry, {}, {sample.grid, Tensor::empty({sample.num_tokens, 3 * patch.t * patch.h * patch.w}, DType::kU8)}};
+  Found found{entry,
+              {},
+              {sample.grid, Tensor::empty({sample.num_tokens, 3 * patch.t * patch.h * patch.w}, DType::kU8)}};
   shard->read_tokens(entry.row, 0, sample.num_tokens, found.tokens.tokens);
-  found.clip = {sample.name, sample.num_frames, sample.height, sample.width, sample.fps, {}, shard->read_sources(entry.row)};
+  found.clip = {sample.name,
+                sample.num_frames,
+                sample.height,
+                sample.width,
+                sample.fps,
+                {},
+                shard->read_sources(entry.row)};
   return found;
 }
 
-std::vector<PreviousClips::Found> PreviousClips::find(const std::vector<std::string>& names,
-                                                      const std::function<bool(size_t, const ManifestEntry&)>& is_same) {
+std::vector<PreviousClips::Found> PreviousClips::find(
+    const std::vector<std::string>& names, const std::function<bool(size_t, const ManifestEntry&)>& is_same) {
   // What is found in a file depends on all of its parts: with one more or one less it is decoded anew.
   const std::string next = names[0].substr(0, names[0].rfind('#')) + "#" + std::to_string(names.size());
   if (names.size() > 1 && entries_.count(next) > 0) return {};

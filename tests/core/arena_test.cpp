@@ -26,7 +26,8 @@ TEST(Arena, SaysWhatItHadAndWhatWasNeeded) {
     FAIL() << "no error";
   } catch (const Error& error) {
     const std::string text = error.what();
-    for (const char* part : {"activations", "128", "4032", "[1000] f32"}) EXPECT_NE(text.find(part), std::string::npos) << text;
+    for (const char* part : {"activations", "128", "4032", "[1000] f32"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }
 

@@ -381,7 +381,8 @@ TEST(CommandLine, HelpShowsTablesAndDefaults) {
   const Outcome help = run({"work", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_FALSE(help.ran);
-  for (const char* part : {"SOURCE", "--json", "[all]", "--whole", "--whole-list", "INT,...", "1,2", "0.1", "default: false", "{one,two}", "--config"})
+  for (const char* part : {"SOURCE", "--json", "[all]", "--whole", "--whole-list", "INT,...", "1,2", "0.1",
+                           "default: false", "{one,two}", "--config"})
     EXPECT_NE(help.output.find(part), std::string::npos) << part << "\n" << help.output;
   const std::string path = write_config("[all]\nwhole = 4711\n");
   EXPECT_NE(run({"work", "--config", path, "--help"}).output.find("4711"), std::string::npos);

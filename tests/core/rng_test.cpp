@@ -51,7 +51,10 @@ TEST(Philox, MomentsOfNormalNumbers) {
   float row[kChannels];
   for (int token = 0; token < kTokens; ++token) {
     fill_normal({42, Purpose::kNoise, 3, token}, row, kChannels);
-    for (float z : row) { sum += z; squares += double(z) * z; }
+    for (float z : row) {
+      sum += z;
+      squares += double(z) * z;
+    }
   }
   const double n = double(kTokens) * kChannels;
   // Five standard errors of the mean (1/sqrt n) and of the variance (sqrt(2/n)).

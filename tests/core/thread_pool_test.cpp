@@ -32,7 +32,9 @@ TEST(ThreadPool, ThrowsTheTasksErrorAndGoesOn) {
 TEST(ThreadPool, ThreadIndexIsInRange) {
   const ThreadPool pool(4);
   std::atomic<bool> in_range{true};
-  pool.parallel_for_indexed(1000, [&](int64_t, int thread) { if (thread < 0 || thread >= 4) in_range = false; });
+  pool.parallel_for_indexed(1000, [&](int64_t, int thread) {
+    if (thread < 0 || thread >= 4) in_range = false;
+  });
   EXPECT_TRUE(in_range);
 }
 

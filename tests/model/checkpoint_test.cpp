@@ -16,20 +16,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void overwrite(const std::string& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
+void overwrite(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
 
 class CheckpointTest : public testing::Test {
  protected:
   std::string save(int64_t step) {
-    save_checkpoint(folder_.path(), {step, "{\"a\": 1}"}, model_.parameters, model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema());
+    save_checkpoint(folder_.path(), {step, "{\"a\": 1}"}, model_.parameters, model_.optimizer.first(),
+                    model_.optimizer.second(), model_.optimizer.ema());
     return list_checkpoints(folder_.path()).back();
   }
   std::string load_error(const std::string& folder) {
     try {
-      load_checkpoint(folder, model_.parameters, model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema());
-    } catch (const Error& error) {
-      return error.what();
-    }
+      load_checkpoint(folder, model_.parameters, model_.optimizer.first(), model_.optimizer.second(),
+                      model_.optimizer.ema());
+    } catch (const Error& error) { return error.what(); }
     return "";
   }
   WholeModel model_{WholeModel::Backend::kCpu, awkward_config()};
@@ -44,14 +46,17 @@ TEST_F(CheckpointTest, ComesBackBitEqual) {
   }
   const std::string folder = save(20);
   EXPECT_TRUE(folder.ends_with("checkpoints/step-000020")) << folder;
-  std::vector<Tensor> buffers{model_.parameters.values(), model_.optimizer.first(), model_.optimizer.second(), model_.optimizer.ema()}, before;
+  std::vector<Tensor> buffers{model_.parameters.values(), model_.optimizer.first(), model_.optimizer.second(),
+                              model_.optimizer.ema()},
+      before;
   for (const Tensor& buffer : buffers) {
     before.push_back(Tensor::empty({buffer.rows()}, buffer.dtype()));
     copy(before.back(), buffer);
     fill_zero(buffer);
   }
   EXPECT_EQ(load_error(folder), "");
-  for (size_t i = 0; i < buffers.size(); ++i) EXPECT_EQ(std::memcmp(buffers[i].raw(), before[i].raw(), size_t(buffers[i].bytes())), 0) << i;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    EXPECT_EQ(std::memcmp(buffers[i].raw(), before[i].raw(), size_t(buffers[i].bytes())), 0) << i;
   EXPECT_EQ(read_checkpoint_state(folder).state_json, "{\"a\": 1}");
   EXPECT_EQ(read_checkpoint_state(folder).step, 20);
 }
@@ -81,7 +86,8 @@ TEST_F(CheckpointTest, AnotherModelIsRefusedByName) {
     FAIL() << "loaded";
   } catch (const Error& error) {
     const std::string text = error.what();
-    for (const char* part : {"model.safetensors", "ffn.0", "[20, 12]", "[24, 12]"}) EXPECT_NE(text.find(part), std::string::npos) << text;
+    for (const char* part : {"model.safetensors", "ffn.0", "[20, 12]", "[24, 12]"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }
 
@@ -101,7 +107,8 @@ TEST_F(CheckpointTest, DamagedFilesAreErrors) {
     const std::string error = load_error(folder);
     EXPECT_NE(error.find("model.safetensors"), std::string::npos) << "trial " << trial << ": " << error;
   }
-  for (int trial = 0; trial < 300; ++trial) {  // bytes of the header: an error, or the same content in other words
+  for (int trial = 0; trial < 300;
+       ++trial) {  // bytes of the header: an error, or the same content in other words
     std::string bad = whole;
     bad[8 + random() % header] ^= char(1 + random() % 255);
     overwrite(path, bad);

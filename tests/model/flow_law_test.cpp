@@ -1,5 +1,5 @@
-// Law 1 on one rank, in double: how samples are packed or split changes nothing but rounding. dit_gradient_test
-// compares the gradients with differences.
+// Law 1 on one rank, in double: how samples are packed or split changes nothing but rounding.
+// dit_gradient_test compares the gradients with differences.
 #include "model/flow.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ TEST(FlowLaw, PackingChangesNothing) {
   EXPECT_NEAR(single, packed, 1e-12 * packed);
   const FlowLoss whole = model.flow.loss_and_gradients(together, 1000);
   for (size_t i = 0; i < apart.size(); ++i)
-    EXPECT_NEAR(model.flow.loss_and_gradients(apart[i], 1000).sum, whole.per_segment[apart.size() - 1 - i], 1e-12 * whole.sum);
+    EXPECT_NEAR(model.flow.loss_and_gradients(apart[i], 1000).sum, whole.per_segment[apart.size() - 1 - i],
+                1e-12 * whole.sum);
 }
 
 // Ranges of one sample on one rank are neighbours and attend to each other.
@@ -47,7 +48,8 @@ TEST(FlowLaw, RangesOfOneSampleEqualTheWhole) {
   const SampleSpec& clip = kSamples[0];
   double whole = 0, parts = 0;
   const std::vector<double> expected = model.gradients({pack_whole({clip}, model.config)}, &whole);
-  expect_near(model.gradients({pack({{clip, 0, 4}, {clip, 4, 5}, {clip, 5, 15}}, model.config)}, &parts), expected);
+  expect_near(model.gradients({pack({{clip, 0, 4}, {clip, 4, 5}, {clip, 5, 15}}, model.config)}, &parts),
+              expected);
   EXPECT_NEAR(parts, whole, 1e-12 * whole);
 }
 

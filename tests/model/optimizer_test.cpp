@@ -23,7 +23,8 @@ TEST(LearningRate, WarmsUpAndFallsAsACosine) {
   EXPECT_DOUBLE_EQ(learning_rate_at(config, 5000), 1);
 }
 
-// Three updates against the formulas in double: decoupled decay on matrices alone, clipping, growing EMA decay.
+// Three updates against the formulas in double: decoupled decay on matrices alone, clipping, growing EMA
+// decay.
 TEST(Optimizer, FollowsTheFormulas) {
   OptimizerConfig config;
   config.weight_decay = 0.1;
@@ -39,15 +40,21 @@ TEST(Optimizer, FollowsTheFormulas) {
     for (int64_t i = 0; i < n; ++i) grads[i] = 0.05f * normal({1, Purpose::kSampling, step, i});
     const double norm = model.optimizer.grad_norm();
     ASSERT_GT(norm, 1) << "clipping must be at work";
-    const double rate = learning_rate_at(config, step), decay = std::min(config.ema_decay, (2.0 + double(step)) / (11.0 + double(step)));
+    const double rate = learning_rate_at(config, step),
+                 decay = std::min(config.ema_decay, (2.0 + double(step)) / (11.0 + double(step)));
     for (const Parameter& p : model.parameters.list())
       for (int64_t j = p.offset; j < p.offset + p.size; ++j) {
         const size_t i = size_t(j);
         const double g = grads[j] / norm;
         first[i] = config.beta1 * first[i] + (1 - config.beta1) * g;
         second[i] = config.beta2 * second[i] + (1 - config.beta2) * g * g;
-        const double m = first[i] / (1 - std::pow(config.beta1, double(step + 1))), v = second[i] / (1 - std::pow(config.beta2, double(step + 1)));
-        value[i] -= rate * (m / (std::sqrt(v) + config.epsilon) + (p.shape.size() > 1 && p.name.find("modulation") == std::string::npos ? config.weight_decay : 0) * value[i]);
+        const double m = first[i] / (1 - std::pow(config.beta1, double(step + 1))),
+                     v = second[i] / (1 - std::pow(config.beta2, double(step + 1)));
+        value[i] -= rate * (m / (std::sqrt(v) + config.epsilon) +
+                            (p.shape.size() > 1 && p.name.find("modulation") == std::string::npos
+                                 ? config.weight_decay
+                                 : 0) *
+                                value[i]);
         ema[i] = decay * ema[i] + (1 - decay) * value[i];
       }
     model.optimizer.step(step, norm);

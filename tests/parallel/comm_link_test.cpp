@@ -1,5 +1,5 @@
-// The emulated link: a message is never seen before bytes / rate + latency, messages of one direction queue up
-// behind each other, and other directions don't.
+// The emulated link: a message is never seen before bytes / rate + latency, messages of one direction queue
+// up behind each other, and other directions don't.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-constexpr double kRate = 1e6;      // 20,000 bytes take 20 ms
+constexpr double kRate = 1e6;  // 20,000 bytes take 20 ms
 constexpr double kLatency = 5e-3;
 constexpr int64_t kBytes = 20000;
 
@@ -40,7 +40,8 @@ TEST(LinkComm, MessagesOfOneDirectionQueueUp) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::unique_ptr<Transfer>> transfers;
     for (int i = 0; i < 2; ++i)
-      transfers.push_back(comm->exchange({{other, out.data(), kBytes, i}}, {{other, in.data() + i * kBytes, kBytes, i}}));
+      transfers.push_back(
+          comm->exchange({{other, out.data(), kBytes, i}}, {{other, in.data() + i * kBytes, kBytes, i}}));
     transfers[1]->wait();  // out of order on purpose
     EXPECT_GE(seconds_since(start), 2 * double(kBytes) / kRate + kLatency);
     EXPECT_TRUE(transfers[0]->test());

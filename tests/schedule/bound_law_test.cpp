@@ -52,7 +52,8 @@ class BruteForce {
           wave.slots[slot].push_back({int64_t(sample), begin, begin + split[slot]});
           begin += split[slot];
           fits = fits && tokens_of(wave.slots[slot]) <= cluster_.tokens_per_slot &&
-                 (cluster_.segments_per_slot == 0 || int64_t(wave.slots[slot].size()) <= cluster_.segments_per_slot);
+                 (cluster_.segments_per_slot == 0 ||
+                  int64_t(wave.slots[slot].size()) <= cluster_.segments_per_slot);
         }
         if (fits) place(sample + 1);
         for (size_t slot = 0; slot < split.size(); ++slot)
@@ -71,25 +72,31 @@ class BruteForce {
 TEST(LowerBound, NeverExceedsTheBestOfAllPlans) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  const auto pick = [&](int64_t low, int64_t high) { return low + int64_t(random() % uint64_t(high - low + 1)); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + int64_t(random() % uint64_t(high - low + 1));
+  };
   double worst_elastic = 1, worst_bound = 1;
   for (int run = 0; run < 3000; ++run) {
-    const int64_t num_slots = pick(1, 4), num_samples = num_slots == 4 ? 1 : num_slots == 3 ? pick(1, 2) : pick(1, 3);
+    const int64_t num_slots = pick(1, 4), num_samples = num_slots == 4   ? 1
+                                                        : num_slots == 3 ? pick(1, 2)
+                                                                         : pick(1, 3);
     Cluster cluster{num_slots, pick(1, 12), pick(0, 3) == 0 ? pick(1, 2) : 0};
     std::vector<int64_t> lengths;
     for (int64_t i = 0; i < num_samples; ++i)
-      lengths.push_back(pick(1, std::min<int64_t>(num_slots * cluster.tokens_per_slot, num_slots == 2 ? 9 : 7)));
+      lengths.push_back(
+          pick(1, std::min<int64_t>(num_slots * cluster.tokens_per_slot, num_slots == 2 ? 9 : 7)));
     CostModel cost = random_cost(random);
     cost.quadratic_ns *= double(pick(1, 1000));  // short samples: let attention matter
-    const int64_t best = BruteForce(lengths, cost, cluster).search(), bound = lower_bound(lengths, cost, cluster);
+    const int64_t best = BruteForce(lengths, cost, cluster).search(),
+                  bound = lower_bound(lengths, cost, cluster);
     const int64_t elastic = makespan_of(plan_elastic(lengths, cost, cluster), cost).total_ns;
     ASSERT_LE(bound, best) << "seed " << seed << " run " << run;
     ASSERT_GE(elastic, best) << "seed " << seed << " run " << run;
     worst_elastic = std::max(worst_elastic, double(elastic) / double(best));
     worst_bound = std::max(worst_bound, double(best) / double(bound));
   }
-  std::printf("3000 batches: elastic at most %.3f x the best plan, the best plan at most %.3f x the bound\n", worst_elastic,
-              worst_bound);
+  std::printf("3000 batches: elastic at most %.3f x the best plan, the best plan at most %.3f x the bound\n",
+              worst_elastic, worst_bound);
 }
 
 TEST(LowerBound, IsTightWhereEverythingFitsEvenly) {
@@ -118,7 +125,8 @@ TEST(LowerBound, LargestShardIsTheEndOfTheFeasibleInterval) {
       const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
                               FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency;
       const int64_t handling = FixedCost::scale_down(cost.exchange, tokens - k);
-      if (cost.segment + FixedCost::scale_down(cost.linear, k) + handling + std::max(hidden, exposed) <= time) expected = k;
+      if (cost.segment + FixedCost::scale_down(cost.linear, k) + handling + std::max(hidden, exposed) <= time)
+        expected = k;
     }
     ASSERT_EQ(largest_shard(cost, tokens, most, time), expected) << "seed " << seed << " run " << run;
   }

@@ -12,7 +12,9 @@ namespace {
 
 /// Random waves of random rings with members in random order, several rings per slot.
 Plan random_plan(std::mt19937_64& random) {
-  const auto pick = [&](int64_t low, int64_t high) { return low + int64_t(random() % uint64_t(high - low + 1)); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + int64_t(random() % uint64_t(high - low + 1));
+  };
   const int64_t num_slots = pick(1, 12), num_waves = pick(1, 4);
   Plan plan;
   int64_t sample = 0;
@@ -38,7 +40,8 @@ Plan random_plan(std::mt19937_64& random) {
 
 std::vector<std::vector<IssuedTransfer>> sequences_of(const Plan& plan, int64_t num_blocks) {
   std::vector<std::vector<IssuedTransfer>> sequences;
-  for (int slot = 0; slot < int(plan.num_slots()); ++slot) sequences.push_back(issue_order(plan, slot, num_blocks));
+  for (int slot = 0; slot < int(plan.num_slots()); ++slot)
+    sequences.push_back(issue_order(plan, slot, num_blocks));
   return sequences;
 }
 
@@ -47,7 +50,8 @@ TEST(IssueOrder, EndsForRandomPlansThroughBlockingRendezvous) {
   std::mt19937_64 random(seed);
   for (int run = 0; run < 300; ++run) {
     const Plan plan = random_plan(random);
-    EXPECT_EQ(run_blocking(sequences_of(plan, 3)), "") << "seed " << seed << " run " << run << " " << plan_to_json(plan);
+    EXPECT_EQ(run_blocking(sequences_of(plan, 3)), "")
+        << "seed " << seed << " run " << run << " " << plan_to_json(plan);
   }
 }
 
@@ -56,7 +60,8 @@ TEST(IssueOrder, EveryBlockVisitsEveryMateAndGradientsComeBack) {
     std::vector<int> members;
     for (int i = 0; i < c; ++i) members.push_back((i * 3 + 2) % (c * 3 + 1));
     for (int member = 0; member < c; ++member) {
-      const auto forward = ring_transfers(members, member, false), backward = ring_transfers(members, member, true);
+      const auto forward = ring_transfers(members, member, false),
+                 backward = ring_transfers(members, member, true);
       ASSERT_EQ(int(forward.size()), c - 1);
       ASSERT_EQ(int(backward.size()), 2 * (c - 1));
       int keys_seen = 0;

@@ -30,7 +30,8 @@ Prefetcher::Config config_for(int64_t num_slots, int64_t cap, int slot = 0) {
 }
 
 /// Expects the segment's rows to be the sample's tokens as the codec makes them.
-void expect_tokens(const Dataset& dataset, const PlannedStep& step, const MicroBatch& batch, const Segment& segment) {
+void expect_tokens(const Dataset& dataset, const PlannedStep& step, const MicroBatch& batch,
+                   const Segment& segment) {
   const int64_t index = step.samples[size_t(segment.sample)];
   const Tokens whole = tokenize(data().clips()[size_t(index)], dataset.patch());
   EXPECT_EQ(segment.draw, step.first_draw + segment.sample);
@@ -38,8 +39,9 @@ void expect_tokens(const Dataset& dataset, const PlannedStep& step, const MicroB
   EXPECT_EQ(segment.sample_tokens, whole.num_tokens());
   EXPECT_EQ(segment.caption, dataset.samples()[size_t(index)].caption);
   for (int64_t token = segment.begin; token < segment.end; ++token)
-    ASSERT_EQ(std::memcmp(batch.tokens.row<uint8_t>(segment.row + token - segment.begin), whole.tokens.row<uint8_t>(token),
-                          size_t(dataset.features())), 0)
+    ASSERT_EQ(std::memcmp(batch.tokens.row<uint8_t>(segment.row + token - segment.begin),
+                          whole.tokens.row<uint8_t>(token), size_t(dataset.features())),
+              0)
         << "sample " << index << " token " << token;
 }
 
@@ -49,7 +51,8 @@ TEST(Loader, SlotsTogetherHoldEveryTokenOnce) {
   const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   for (const int64_t num_slots : {1, 2, 3, 5}) {
     SampleOrder order(int64_t(lengths.size()), 3);
-    const PlannedStep step = plan_step(lengths, order, config_for(num_slots, (longest + num_slots - 1) / num_slots + 7), 15);
+    const PlannedStep step =
+        plan_step(lengths, order, config_for(num_slots, (longest + num_slots - 1) / num_slots + 7), 15);
     std::vector<int64_t> seen(step.samples.size(), 0);
     for (int64_t wave = 0; wave < int64_t(step.plan.waves.size()); ++wave)
       for (int64_t slot = 0; slot < num_slots; ++slot) {
@@ -105,7 +108,8 @@ TEST(Prefetcher, GivesTheStepsOfTheOrderAndGoesOnWhereAnotherStopped) {
     EXPECT_EQ(loaded.step.samples, order.samples(step * 5, 5));
     EXPECT_EQ(loaded.waves.size(), loaded.step.plan.waves.size());
     EXPECT_GE(loaded.step.makespan_ns, loaded.step.bound_ns);
-    EXPECT_EQ(loaded.step.total_tokens, std::accumulate(loaded.step.lengths.begin(), loaded.step.lengths.end(), int64_t(0)));
+    EXPECT_EQ(loaded.step.total_tokens,
+              std::accumulate(loaded.step.lengths.begin(), loaded.step.lengths.end(), int64_t(0)));
     for (const MicroBatch& batch : loaded.waves)
       for (const Segment& segment : batch.segments) expect_tokens(dataset, loaded.step, batch, segment);
     hashes.push_back(loaded.step.plan_hash);

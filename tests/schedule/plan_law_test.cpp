@@ -1,5 +1,5 @@
-// Law 2 for every planner: each sample exactly once, caps hold, no circular wait; and what the elastic planner
-// promises: never slower than the best balanced static plan, never faster than the bound.
+// Law 2 for every planner: each sample exactly once, caps hold, no circular wait; and what the elastic
+// planner promises: never slower than the best balanced static plan, never faster than the bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,8 @@ TEST(PlanLaws, TheSamePlanInEveryRunAndOnEveryThread) {
   const uint64_t hash = hash_of(make_plan({}, lengths, cost, cluster));
   std::vector<uint64_t> hashes(4);
   std::vector<std::thread> threads;
-  for (uint64_t& mine : hashes) threads.emplace_back([&] { mine = hash_of(make_plan({}, lengths, cost, cluster)); });
+  for (uint64_t& mine : hashes)
+    threads.emplace_back([&] { mine = hash_of(make_plan({}, lengths, cost, cluster)); });
   for (std::thread& thread : threads) thread.join();
   for (uint64_t other : hashes) EXPECT_EQ(other, hash);
 }
@@ -75,7 +76,8 @@ TEST(PlanLaws, WhatCannotFitIsAnErrorThatNamesTheSample) {
       make_plan({planner, 0}, {10, 401, 20}, CostModel{}, {4, 100, 0});
       ADD_FAILURE() << planner;
     } catch (const Error& problem) {
-      EXPECT_NE(std::string(problem.what()).find("sample 1 has 401 tokens"), std::string::npos) << problem.what();
+      EXPECT_NE(std::string(problem.what()).find("sample 1 has 401 tokens"), std::string::npos)
+          << problem.what();
     }
   }
   EXPECT_THROW(make_plan({"static", 3}, {10}, CostModel{}, {4, 100, 0}), Error);

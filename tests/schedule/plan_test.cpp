@@ -30,8 +30,9 @@ TEST(Plan, JsonKeepsTheFormatAndReadsBack) {
 
 TEST(Plan, ReadingRefusesWhatItDoesNotKnow) {
   for (const char* text :
-       {"", "[]", "{\"version\":1}", "{\"version\":2,\"waves\":[]}", "{\"version\":1,\"waves\":[],\"more\":0}",
-        "{\"version\":1,\"waves\":[{\"slots\":[]}]}", "{\"version\":1,\"waves\":[{\"slots\":[[[0,1]]],\"rings\":[]}]}",
+       {"", "[]", "{\"version\":1}", "{\"version\":2,\"waves\":[]}",
+        "{\"version\":1,\"waves\":[],\"more\":0}", "{\"version\":1,\"waves\":[{\"slots\":[]}]}",
+        "{\"version\":1,\"waves\":[{\"slots\":[[[0,1]]],\"rings\":[]}]}",
         "{\"version\":1,\"waves\":[{\"slots\":[[[0,1,2.5]]],\"rings\":[]}]}",
         "{\"version\":1,\"waves\":[{\"slots\":[],\"rings\":[{\"sample\":0,\"exchange\":\"tree\"}]}]}"})
     EXPECT_THROW(plan_from_json(text, "text"), Error) << text;
@@ -57,18 +58,21 @@ TEST(Plan, ValidationFindsEachFault) {
     EXPECT_THROW(validate_plan(plan, kLengths, 3), Error) << plan_to_json(plan);
   };
   broken([](Plan& plan) { plan.waves[0].slots.pop_back(); });
-  broken([](Plan& plan) { plan.waves[0].slots[0][0].begin = 5; });                  // a token missing
-  broken([](Plan& plan) { plan.waves[0].slots[0][0].begin = 3; });                  // a token twice
-  broken([](Plan& plan) { plan.waves[1].slots[1][0].end = 6; });                    // beyond the end
-  broken([](Plan& plan) { plan.waves[1].slots[1].clear(); });                       // sample missing
-  broken([](Plan& plan) { plan.waves[1].slots[0].push_back({1, 0, 2}); });          // sample twice
-  broken([](Plan& plan) { plan.waves[1].slots[0].push_back({3, 0, 2}); });          // unknown sample
-  broken([](Plan& plan) { plan.waves[1].slots[1][0] = {2, 5, 5}; });                // empty range
+  broken([](Plan& plan) { plan.waves[0].slots[0][0].begin = 5; });          // a token missing
+  broken([](Plan& plan) { plan.waves[0].slots[0][0].begin = 3; });          // a token twice
+  broken([](Plan& plan) { plan.waves[1].slots[1][0].end = 6; });            // beyond the end
+  broken([](Plan& plan) { plan.waves[1].slots[1].clear(); });               // sample missing
+  broken([](Plan& plan) { plan.waves[1].slots[0].push_back({1, 0, 2}); });  // sample twice
+  broken([](Plan& plan) { plan.waves[1].slots[0].push_back({3, 0, 2}); });  // unknown sample
+  broken([](Plan& plan) { plan.waves[1].slots[1][0] = {2, 5, 5}; });        // empty range
   broken([](Plan& plan) { plan.waves[0].rings.clear(); });
   broken([](Plan& plan) { plan.waves[0].rings[0].sample = 1; });
   broken([](Plan& plan) { plan.waves[1].rings.push_back({2, Exchange::kRing}); });
-  broken([](Plan& plan) { plan.waves[0].slots[0].pop_back(); plan.waves[1].slots[0] = {{1, 0, 1}, {1, 1, 2}};
-                          std::swap(plan.waves[1].slots[1][0].sample, plan.waves[1].slots[0][0].sample); });
+  broken([](Plan& plan) {
+    plan.waves[0].slots[0].pop_back();
+    plan.waves[1].slots[0] = {{1, 0, 1}, {1, 1, 2}};
+    std::swap(plan.waves[1].slots[1][0].sample, plan.waves[1].slots[0][0].sample);
+  });
 }
 
 TEST(Plan, HashTellsPlansApart) {

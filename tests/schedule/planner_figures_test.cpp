@@ -1,5 +1,5 @@
-// Efficiency of the planners on fixed length lists, compute only, beside the published greedy's known figures;
-// printed, with what must hold as expectations.
+// Efficiency of the planners on fixed length lists, compute only, beside the published greedy's known
+// figures; printed, with what must hold as expectations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace zoetrope {
 namespace {
 
-/// Attention of one token pair costs 1 ns; a remote token as much as `hidden_by` pairs, so that a shard of that
-/// many tokens just hides its transfers. `overhead`: of a segment; a wave costs ten of them.
+/// Attention of one token pair costs 1 ns; a remote token as much as `hidden_by` pairs, so that a shard of
+/// that many tokens just hides its transfers. `overhead`: of a segment; a wave costs ten of them.
 CostModel cost_of(double linear_ns, double hidden_by, double overhead) {
   CostModel cost;
   cost.linear_ns = linear_ns;
@@ -46,17 +46,18 @@ void print_row(const LengthList& list, const CostModel& cost) {
   }
   const double best = efficiency(make_plan({"static-balanced", 0}, lengths, cost, cluster));
   const double elastic = efficiency(plan), ceiling = ideal / double(lower_bound(lengths, cost, cluster));
-  std::printf("%-33s %6.0f %6.0f %6.0f %8.4f %8.4f %8.4f %8.4f %8.4f %8.2f %5zu\n", list.name.c_str(), cost.linear_ns,
-              cost.transfer_ns, cost.latency_ns, efficiency(plan_static(lengths, cluster, list.static_cp)),
-              efficiency(plan_static_balanced(lengths, cost, cluster, list.static_cp)), best, elastic, ceiling,
-              milliseconds, plan.waves.size());
+  std::printf("%-33s %6.0f %6.0f %6.0f %8.4f %8.4f %8.4f %8.4f %8.4f %8.2f %5zu\n", list.name.c_str(),
+              cost.linear_ns, cost.transfer_ns, cost.latency_ns,
+              efficiency(plan_static(lengths, cluster, list.static_cp)),
+              efficiency(plan_static_balanced(lengths, cost, cluster, list.static_cp)), best, elastic,
+              ceiling, milliseconds, plan.waves.size());
   EXPECT_LE(best, elastic) << list.name;
   EXPECT_LE(elastic, ceiling) << list.name;
 }
 
 TEST(PlannerFigures, OnTheLengthLists) {
-  std::printf("%-33s %6s %6s %6s %8s %8s %8s %8s %8s %8s %5s\n", "list", "linear", "hides", "fixed", "arrival",
-              "balanced", "best bal", "elastic", "ceiling", "plan ms", "waves");
+  std::printf("%-33s %6s %6s %6s %8s %8s %8s %8s %8s %8s %5s\n", "list", "linear", "hides", "fixed",
+              "arrival", "balanced", "best bal", "elastic", "ceiling", "plan ms", "waves");
   for (const LengthList& list : length_lists()) {
     print_row(list, cost_of(0, 0, 0));
     print_row(list, cost_of(6 * 3072, 0, 0));

@@ -12,8 +12,8 @@
 
 namespace zoetrope::test {
 
-inline constexpr double kUnitF32 = 0x1p-24;   ///< unit roundoff of f32
-inline constexpr double kUnitBF16 = 0x1p-8;   ///< unit roundoff of bf16
+inline constexpr double kUnitF32 = 0x1p-24;  ///< unit roundoff of f32
+inline constexpr double kUnitBF16 = 0x1p-8;  ///< unit roundoff of bf16
 
 /// Element (t, c) of a matrix, or element c of row t of any tensor, as a double.
 inline double element(const Tensor& x, int64_t t, int64_t c) {

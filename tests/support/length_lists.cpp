@@ -30,7 +30,9 @@ std::vector<int64_t> read_length_list(const std::string& name) {
 }
 
 RandomProblem random_problem(std::mt19937_64& random) {
-  const auto pick = [&](int64_t low, int64_t high) { return low + int64_t(random() % uint64_t(high - low + 1)); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + int64_t(random() % uint64_t(high - low + 1));
+  };
   RandomProblem problem;
   problem.num_slots = pick(1, 16);
   problem.tokens_per_slot = pick(1, 4) == 1 ? pick(1, 60) : pick(61, 3001);

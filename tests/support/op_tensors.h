@@ -38,8 +38,8 @@ inline Tensor clone(const Tensor& x) {
   return y;
 }
 
-/// An output of [rows, columns]: a view inside a larger matrix, all NaN; `guards_intact` tells whether anything
-/// outside the view was written.
+/// An output of [rows, columns]: a view inside a larger matrix, all NaN; `guards_intact` tells whether
+/// anything outside the view was written.
 class Output {
  public:
   Output(int64_t rows, int64_t columns, DType dtype = DType::kF32, double fill = kNan)

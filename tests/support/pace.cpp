@@ -18,7 +18,8 @@ Pace::Pace(Comm& comm) : rank_(comm.rank()) {
   const std::string name = "/zoetrope-pace-" + std::to_string(key[0]) + "-" + std::to_string(key[1]);
   const int file = shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
   ZT_CHECK(file >= 0 && ftruncate(file, 4096) == 0, "shared memory ", name, " can't be made");
-  counters_ = static_cast<std::atomic<int64_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  counters_ =
+      static_cast<std::atomic<int64_t>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   close(file);
   comm.barrier();
   if (rank_ == 0) shm_unlink(name.c_str());

@@ -9,7 +9,9 @@ namespace zoetrope {
 
 /// Each coefficient is one of a few, far apart.
 inline CostModel random_cost(std::mt19937_64& random) {
-  const auto pick = [&](std::initializer_list<double> values) { return values.begin()[random() % values.size()]; };
+  const auto pick = [&](std::initializer_list<double> values) {
+    return values.begin()[random() % values.size()];
+  };
   CostModel cost;
   cost.linear_ns = pick({0, 1, 1000, 18432});
   cost.quadratic_ns = pick({0.37, 1, 33});

@@ -24,9 +24,7 @@ void run_ranks(int num_ranks, const std::function<void(Comm&)>& body) {
   try {
     body(*process_comm);
     process_comm->barrier();
-  } catch (const std::exception& error) {
-    process_comm->abort(error.what());
-  }
+  } catch (const std::exception& error) { process_comm->abort(error.what()); }
 }
 
 }  // namespace zoetrope::test

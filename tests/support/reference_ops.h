@@ -1,5 +1,5 @@
-// The operators in double precision with plain loops: compute and wide are both f64. Goldens, derivative checks
-// and backends are held against it.
+// The operators in double precision with plain loops: compute and wide are both f64. Goldens, derivative
+// checks and backends are held against it.
 #pragma once
 
 #include <string>

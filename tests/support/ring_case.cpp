@@ -9,8 +9,8 @@ namespace zoetrope::test {
 namespace {
 
 /// Bounds after style.md 5.9: softmax and attention err by 2 u (scale max sum|q k| + sqrt S) of the largest
-/// value that is averaged; a gradient's terms p (dp - delta) are at most 2 max|dp| p, and the weights p sum to
-/// 1 over a row (dq) and to `column_mass` over a column (dk, dv).
+/// value that is averaged; a gradient's terms p (dp - delta) are at most 2 max|dp| p, and the weights p sum
+/// to 1 over a row (dq) and to `column_mass` over a column (dk, dv).
 void set_bounds(WholeAttention& a, double scale, double logit_mass, double column_mass, double dp_mass) {
   const auto largest = [](const std::vector<double>& values) {
     double most = 0;
@@ -83,7 +83,8 @@ void attend_head(WholeAttention& a, int64_t head, double scale, double& logit_ma
 }  // namespace
 
 int64_t CaseRandom::between(int64_t low, int64_t high) {
-  const auto words = philox({uint32_t(count_), uint32_t(count_ >> 32), 0, 0}, {uint32_t(seed_), uint32_t(seed_ >> 32)});
+  const auto words =
+      philox({uint32_t(count_), uint32_t(count_ >> 32), 0, 0}, {uint32_t(seed_), uint32_t(seed_ >> 32)});
   ++count_;
   return low + int64_t(words[0] % uint64_t(high - low + 1));
 }
@@ -96,20 +97,24 @@ Plan random_wave(const std::vector<int64_t>& lengths, int ranks, int idle, CaseR
     std::vector<int> members;
     for (int slot = 0; slot < ranks; ++slot)
       if (slot != idle) members.push_back(slot);
-    for (size_t i = members.size(); i > 1; --i) std::swap(members[i - 1], members[size_t(random.between(0, int64_t(i) - 1))]);
+    for (size_t i = members.size(); i > 1; --i)
+      std::swap(members[i - 1], members[size_t(random.between(0, int64_t(i) - 1))]);
     const int64_t length = lengths[size_t(sample)];
     const int64_t c = random.between(1, std::min(length, int64_t(members.size())));
     std::vector<int64_t> cuts{0, length};
     while (int64_t(cuts.size()) < c + 1) {
-      const int64_t cut = random.between(0, 2) == 0 ? int64_t(cuts.size()) - 1 : random.between(1, length - 1);
+      const int64_t cut =
+          random.between(0, 2) == 0 ? int64_t(cuts.size()) - 1 : random.between(1, length - 1);
       if (std::find(cuts.begin(), cuts.end(), cut) == cuts.end()) cuts.push_back(cut);
-      else if (const int64_t other = random.between(1, length - 1); std::find(cuts.begin(), cuts.end(), other) == cuts.end())
+      else if (const int64_t other = random.between(1, length - 1);
+               std::find(cuts.begin(), cuts.end(), other) == cuts.end())
         cuts.push_back(other);
     }
     std::sort(cuts.begin(), cuts.end());
     for (int64_t i = 0; i < c; ++i) {
       auto& slot = wave.slots[size_t(members[size_t(i)])];
-      slot.insert(slot.begin() + random.between(0, int64_t(slot.size())), {sample, cuts[size_t(i)], cuts[size_t(i + 1)]});
+      slot.insert(slot.begin() + random.between(0, int64_t(slot.size())),
+                  {sample, cuts[size_t(i)], cuts[size_t(i + 1)]});
     }
   }
   list_rings(plan);
@@ -135,7 +140,8 @@ MicroBatch layout_of(const Plan& plan, int64_t wave, int slot, const std::vector
   return batch;
 }
 
-WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed, DType inputs) {
+WholeAttention whole_attention(int64_t tokens, int64_t heads, int64_t head_width, uint64_t seed,
+                               DType inputs) {
   WholeAttention a;
   a.tokens = tokens;
   a.heads = heads;

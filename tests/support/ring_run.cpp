@@ -12,7 +12,8 @@ namespace {
 
 double element(const Tensor& tensor, int64_t row, int64_t column) {
   if (tensor.dtype() == DType::kBF16) return double(float(tensor.row<bf16>(row)[column]));
-  return tensor.dtype() == DType::kF64 ? tensor.row<double>(row)[column] : double(tensor.row<float>(row)[column]);
+  return tensor.dtype() == DType::kF64 ? tensor.row<double>(row)[column]
+                                       : double(tensor.row<float>(row)[column]);
 }
 void set_element(const Tensor& tensor, int64_t row, int64_t column, double value) {
   if (tensor.dtype() == DType::kF64) tensor.row<double>(row)[column] = value;
@@ -78,8 +79,8 @@ RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t>
   CaseRandom random(seed);
   ring_case.plan = random_wave(lengths, ranks, idle, random);
   for (size_t sample = 0; sample < lengths.size(); ++sample)
-    ring_case.whole.push_back(
-        whole_attention(lengths[sample], ring_case.heads, ring_case.head_width, seed * 1000 + sample, inputs));
+    ring_case.whole.push_back(whole_attention(lengths[sample], ring_case.heads, ring_case.head_width,
+                                              seed * 1000 + sample, inputs));
   ring_case.lengths = std::move(lengths);
   validate_plan(ring_case.plan, ring_case.lengths, ranks);
   return ring_case;
@@ -98,16 +99,19 @@ RingOutcome run_ring_case(const RingCase& ring_case, Comm& comm, const Ops& ops,
   if (fault == PlantedFault::kLoseGradient) attention.plant_fault(RingFault::kLoseGradient);
   attention.begin_wave(ring_case.plan, 0);
   const MicroBatch batch = layout_of(ring_case.plan, 0, comm.rank(), ring_case.lengths);
-  const Tensors t = make_tensors(ring_case, batch, precision, fault == PlantedFault::kShiftedRows && comm.rank() == 0);
+  const Tensors t =
+      make_tensors(ring_case, batch, precision, fault == PlantedFault::kShiftedRows && comm.rank() == 0);
   const double scale = 1 / std::sqrt(double(ring_case.head_width));
   attention.forward(t.out, t.lse, t.q(), t.k(), t.v(), batch, 0, ring_case.heads, scale);
-  attention.backward(t.dq, t.dk, t.dv, t.dout, t.q(), t.k(), t.v(), t.out, t.lse, batch, 0, ring_case.heads, scale);
+  attention.backward(t.dq, t.dk, t.dv, t.dout, t.q(), t.k(), t.v(), t.out, t.lse, batch, 0, ring_case.heads,
+                     scale);
   RingOutcome outcome;
   outcome.stats = attention.stats();
   for (const Tensor* tensor : {&t.out, &t.lse, &t.dq, &t.dk, &t.dv}) {
     const size_t before = outcome.bytes.size();
     outcome.bytes.resize(before + size_t(tensor->bytes()));
-    if (tensor->bytes() > 0) std::memcpy(outcome.bytes.data() + before, tensor->raw(), size_t(tensor->bytes()));
+    if (tensor->bytes() > 0)
+      std::memcpy(outcome.bytes.data() + before, tensor->raw(), size_t(tensor->bytes()));
   }
   const double unit = precision.wide == DType::kF64 ? 0x1p-53 : 0x1p-24;
   for (const Segment& segment : batch.segments) {

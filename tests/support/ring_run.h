@@ -23,7 +23,8 @@ RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t>
 
 enum class PlantedFault { kNone, kSkipStep, kLoseGradient, kShiftedRows };
 
-/// What a rank computed: out, lse, dq, dk, dv as bytes (to compare runs bit for bit), and their largest errors.
+/// What a rank computed: out, lse, dq, dk, dv as bytes (to compare runs bit for bit), and their largest
+/// errors.
 struct RingOutcome {
   std::vector<std::byte> bytes;
   std::array<double, 5> errors{};

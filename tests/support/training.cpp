@@ -12,9 +12,18 @@ namespace zoetrope::testing_support {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> TrainingFixture::command(const std::string& run, const std::vector<std::string>& more) const {
-  std::vector<std::string> words{ZT_BINARY, "train", "--config", ZT_SOURCE_DIR "/configs/tiny.toml", "--data", data_.folder(),
-                                 "--run", run, "--threads-per-rank", "1"};
+std::vector<std::string> TrainingFixture::command(const std::string& run,
+                                                  const std::vector<std::string>& more) const {
+  std::vector<std::string> words{ZT_BINARY,
+                                 "train",
+                                 "--config",
+                                 ZT_SOURCE_DIR "/configs/tiny.toml",
+                                 "--data",
+                                 data_.folder(),
+                                 "--run",
+                                 run,
+                                 "--threads-per-rank",
+                                 "1"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -23,7 +32,8 @@ std::vector<std::pair<std::string, std::string>> checkpoint_tensors(const std::s
   ZT_REQUIRE(fs::exists(folder + "/DONE"), "'", folder, "' is no complete checkpoint");
   std::vector<std::pair<std::string, std::string>> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") files.emplace_back(entry.path().filename(), read_file(entry.path()));
+    if (entry.path().extension() == ".safetensors")
+      files.emplace_back(entry.path().filename(), read_file(entry.path()));
   std::sort(files.begin(), files.end());
   return files;
 }

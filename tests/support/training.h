@@ -15,7 +15,9 @@ class TrainingFixture {
   /// `zoetrope train` on the tiny config, writing to `run`; `more` flags come last.
   std::vector<std::string> command(const std::string& run, const std::vector<std::string>& more) const;
   /// Runs it to the end.
-  Finished train(const std::string& run, const std::vector<std::string>& more) const { return run_process(command(run, more)); }
+  Finished train(const std::string& run, const std::vector<std::string>& more) const {
+    return run_process(command(run, more));
+  }
   /// Path of a run below the temporary folder.
   std::string run(const std::string& name) const { return folder_.path() + "/" + name; }
   const SmallDataset& data() const { return data_; }

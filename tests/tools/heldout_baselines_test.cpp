@@ -49,9 +49,11 @@ TEST(Baselines, ErrorsAreThoseOfTheBestPredictions) {
     const double determinant = s.covariance[0] * s.covariance[3] - s.covariance[1] * s.covariance[2];
     const double root = std::sqrt(trace * trace / 4 - determinant);
     double wiener = 0;
-    for (double eigen : {trace / 2 + root, trace / 2 - root}) wiener += eigen * sigma * sigma / (keep * keep * eigen + sigma * sigma) / 2;
+    for (double eigen : {trace / 2 + root, trace / 2 - root})
+      wiener += eigen * sigma * sigma / (keep * keep * eigen + sigma * sigma) / 2;
     const double affine = v * sigma * sigma / (keep * keep * v + sigma * sigma);
-    const double tolerance = 5 * std::sqrt(2.0 / double(kTokens));  // five standard errors of a mean of squares
+    const double tolerance =
+        5 * std::sqrt(2.0 / double(kTokens));  // five standard errors of a mean of squares
     EXPECT_NEAR(errors.mean / n / (trace / 2), 1, tolerance) << sigma;
     EXPECT_NEAR(errors.affine / n / affine, 1, tolerance) << sigma;
     EXPECT_NEAR(errors.patch_linear / n / wiener, 1, tolerance) << sigma;

@@ -14,19 +14,20 @@
 namespace zoetrope {
 namespace {
 
+using std::chrono::milliseconds;
 using testing_support::Finished;
 using testing_support::Process;
 using testing_support::run_process;
-using std::chrono::milliseconds;
 
 std::string probe() { return std::filesystem::path(ZT_BINARY).parent_path() / "tests" / "launch_probe"; }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 /// Waits for output without a limit of its own: ctest's time-out ends a hang.
 void wait_for_text(Process& process, const std::string& text) {
-  while (!contains(process.output(), text) && !process.wait_for(milliseconds(10))) {
-  }
+  while (!contains(process.output(), text) && !process.wait_for(milliseconds(10))) {}
 }
 
 TEST(Launch, OneRankRunsInThisProcess) {
@@ -42,7 +43,9 @@ TEST(Launch, MoreRanksThanCoresStartUnboundEvenAsRoot) {
   const Finished finished = run_process({probe(), ranks, "exit"});
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
   for (int64_t rank = 0; rank <= cores; ++rank)
-    EXPECT_TRUE(contains(finished.output, join_message("rank ", rank, " of ", ranks, " on mpi, ", cores, " cores"))) << finished.output;
+    EXPECT_TRUE(
+        contains(finished.output, join_message("rank ", rank, " of ", ranks, " on mpi, ", cores, " cores")))
+        << finished.output;
   EXPECT_EQ(geteuid() == 0, contains(finished.output, "running as root")) << finished.output;
 }
 
@@ -55,7 +58,8 @@ TEST(Launch, ErrorOnOneRankEndsAllNamingRankAndFile) {
   if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
   const Finished finished = run_process({probe(), "3", "fail"});
   EXPECT_EQ(finished.exit_code, 3) << finished.output;
-  EXPECT_TRUE(contains(finished.output, "error: rank 1: data/shard-00003.h5: cannot read")) << finished.output;
+  EXPECT_TRUE(contains(finished.output, "error: rank 1: data/shard-00003.h5: cannot read"))
+      << finished.output;
 }
 
 TEST(Launch, WrongUseIsSaidOnce) {
@@ -74,7 +78,8 @@ TEST(Launch, StopSignalsLetAllRanksSave) {
     process.signal_leader(number);
     const Finished finished = process.wait();
     EXPECT_EQ(finished.exit_code, 0) << finished.output;
-    for (const char* text : {"rank 0 saved", "rank 1 saved"}) EXPECT_TRUE(contains(finished.output, text)) << finished.output;
+    for (const char* text : {"rank 0 saved", "rank 1 saved"})
+      EXPECT_TRUE(contains(finished.output, text)) << finished.output;
   }
 }
 
@@ -136,7 +141,8 @@ TEST(Launch, NamesTheRankThatWasKilled) {
     ASSERT_EQ(kill(pid, number), 0) << seen;
     const Finished finished = process.wait();
     EXPECT_EQ(finished.exit_code, 128 + number) << finished.output;
-    const std::string said = join_message("error: rank ", rank, " (pid ", pid, ") was killed by signal ", number, " (");
+    const std::string said =
+        join_message("error: rank ", rank, " (pid ", pid, ") was killed by signal ", number, " (");
     EXPECT_TRUE(contains(finished.output, said)) << said << "\n" << finished.output;
   }
 }
@@ -145,7 +151,8 @@ TEST(Launch, WithoutRanksItTakesWhatMpirunGives) {
   if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
   const Finished finished = run_under_mpirun({probe(), "0", "exit"});
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
-  for (const char* text : {"rank 0 of 2 on mpi", "rank 1 of 2 on mpi"}) EXPECT_TRUE(contains(finished.output, text)) << finished.output;
+  for (const char* text : {"rank 0 of 2 on mpi", "rank 1 of 2 on mpi"})
+    EXPECT_TRUE(contains(finished.output, text)) << finished.output;
 }
 
 TEST(Launch, MpirunOfAnotherCountIsWrongUseInEveryCommand) {
@@ -153,13 +160,15 @@ TEST(Launch, MpirunOfAnotherCountIsWrongUseInEveryCommand) {
   const std::string config = ZT_SOURCE_DIR "/configs/tiny.toml";
   const std::vector<std::vector<std::string>> commands{
       {"train", "--config", config, "--data", "none", "--run", "none", "--ranks", "1"},
-      {"train", "--config", ZT_SOURCE_DIR "/configs/quickstart.toml", "--data", "none", "--run", "none", "--ranks", "3"},
+      {"train", "--config", ZT_SOURCE_DIR "/configs/quickstart.toml", "--data", "none", "--run", "none",
+       "--ranks", "3"},
       {"sample", "--run", "none", "--prompt", "a cup", "--out", "none.mp4", "--ranks", "1"},
       {"profile", "--config", config, "--out", "none.toml", "--ranks", "1"},
       {"bench", "cp", "--config", config, "--data", "none", "--ranks", "1"},
       {"selftest", "--ranks", "1"}};
   for (std::vector<std::string> words : commands) {
-    const std::string said = join_message(" is ", words.back(), ", but mpirun or srun started 2; give --ranks 2");
+    const std::string said =
+        join_message(" is ", words.back(), ", but mpirun or srun started 2; give --ranks 2");
     words.insert(words.begin(), ZT_BINARY);
     const Finished finished = run_under_mpirun(words);
     EXPECT_EQ(finished.exit_code, 2) << words[1] << ": " << finished.output;
@@ -167,7 +176,9 @@ TEST(Launch, MpirunOfAnotherCountIsWrongUseInEveryCommand) {
   }
 }
 
-TEST(Launch, NegativeRanksAreWrongUse) { EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "-2"}).exit_code, 2); }
+TEST(Launch, NegativeRanksAreWrongUse) {
+  EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "-2"}).exit_code, 2);
+}
 
 TEST(LaunchPlan, TellsEachVersionWhatItNeeds) {
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {

@@ -36,8 +36,9 @@ StepMetrics step_of(int64_t step) {
 
 TEST_F(MetricsTest, LineHoldsEveryNamedField) {
   const nlohmann::json line = nlohmann::json::parse(to_json_line(step_of(7)));
-  for (const char* key : {"step", "loss", "grad_norm", "lr", "step_ms", "tokens", "tokens_per_s", "gemm_share", "makespan_over_bound",
-                          "rank_max_over_mean", "cp_sizes", "peak_bytes", "rss_bytes"})
+  for (const char* key :
+       {"step", "loss", "grad_norm", "lr", "step_ms", "tokens", "tokens_per_s", "gemm_share",
+        "makespan_over_bound", "rank_max_over_mean", "cp_sizes", "peak_bytes", "rss_bytes"})
     EXPECT_TRUE(line.contains(key)) << key;
   EXPECT_EQ(line["loss"].get<double>(), 1.0 / 3.0);
   EXPECT_TRUE(line["gemm_share"].is_null());
@@ -89,7 +90,8 @@ TEST(StepLine, ShowsWhatARunIsDoing) {
   StepMetrics m = step_of(3);
   m.gemm_share = 0.5;
   const std::string line = to_text_line(m, 150, 61);
-  for (const char* part : {"step 3/150", "loss 0.3333", "gemm 50%", "cp 1,2", "eta 1m01s"}) EXPECT_NE(line.find(part), std::string::npos) << line;
+  for (const char* part : {"step 3/150", "loss 0.3333", "gemm 50%", "cp 1,2", "eta 1m01s"})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
 }
 
 TEST(StepLine, NamesBytesInPowersOf1024) {

@@ -1,5 +1,5 @@
-// A place where the result can't be written is an error before the work, not after it: here the input is missing
-// too, and the output is what the command speaks of.
+// A place where the result can't be written is an error before the work, not after it: here the input is
+// missing too, and the output is what the command speaks of.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,14 +19,16 @@ using testing_support::TemporaryFolder;
 
 const std::string kConfig = ZT_SOURCE_DIR "/configs/tiny.toml";
 
-void expect_refused(std::vector<std::string> words, const std::string& out, int exit_code, const std::string& said) {
+void expect_refused(std::vector<std::string> words, const std::string& out, int exit_code,
+                    const std::string& said) {
   words.insert(words.begin(), ZT_BINARY);
   words.push_back(out);
   const Finished finished = run_process(words);
   EXPECT_EQ(finished.exit_code, exit_code) << words[1] << ": " << finished.output;
   EXPECT_EQ(finished.output.find("error: "), 0u) << finished.output;
   for (const std::string& text : {out, said})
-    EXPECT_NE(finished.output.find(text), std::string::npos) << words[1] << ": " << text << "\n" << finished.output;
+    EXPECT_NE(finished.output.find(text), std::string::npos) << words[1] << ": " << text << "\n"
+                                                             << finished.output;
 }
 
 TEST(Outputs, SampleFindsAnUnwritablePlaceFirst) {
@@ -41,11 +43,13 @@ TEST(Outputs, SampleFindsAnUnwritablePlaceFirst) {
   expect_refused(sample, "/proc/a.mp4", 3, "can't create");
   expect_refused(sample, folder.path() + "/a.gif", 2, "'.gif', expected a name that ends in .mp4");
   expect_refused(sample, folder.path() + "/a", 2, "expected a name that ends in .mp4");
-  const Finished sheet = run_process({ZT_BINARY, "sample", "--run", "none", "--prompt", "a cup", "--out", folder.path() + "/sheet.mp4"});
+  const Finished sheet = run_process(
+      {ZT_BINARY, "sample", "--run", "none", "--prompt", "a cup", "--out", folder.path() + "/sheet.mp4"});
   EXPECT_EQ(sheet.exit_code, 3) << sheet.output;
   EXPECT_NE(sheet.output.find("sheet.png"), std::string::npos) << sheet.output;
   if (geteuid() != 0) {  // root may write anywhere
-    std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+    std::filesystem::permissions(folder.path(),
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
     expect_refused(sample, folder.path() + "/a.mp4", 3, "Permission denied");
     std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
   }
@@ -55,9 +59,11 @@ TEST(Outputs, MeasuringCommandsDoToo) {
   const TemporaryFolder folder;
   const std::string out = folder.path() + "/none/result";
   expect_refused({"profile", "--config", kConfig, "--out"}, out, 3, "No such file");
-  expect_refused({"heldout", "--run", "none", "--data", "none", "--train-data", "none", "--out"}, out, 3, "No such file");
+  expect_refused({"heldout", "--run", "none", "--data", "none", "--train-data", "none", "--out"}, out, 3,
+                 "No such file");
   expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--out"}, out, 3, "No such file");
-  expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--timeline"}, out, 3, "No such file");
+  expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--timeline"}, out, 3,
+                 "No such file");
 }
 
 TEST(Outputs, ADeviceIsNeverReplaced) {

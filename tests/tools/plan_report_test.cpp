@@ -25,8 +25,8 @@ TEST(PlanReport, JsonHoldsTheFigures) {
   const std::vector<PlanReport> reports = report_planner(problem, {"elastic", 0});
   ASSERT_EQ(reports.size(), 1u);
   const auto json = nlohmann::json::parse(report_json(problem, reports[0]));
-  for (const char* key : {"makespan", "bound", "ideal", "ratio", "plan_ms", "max_tokens_per_rank", "waves", "moved",
-                          "split_samples", "largest_ring", "planner", "cp", "ranks", "dropped"})
+  for (const char* key : {"makespan", "bound", "ideal", "ratio", "plan_ms", "max_tokens_per_rank", "waves",
+                          "moved", "split_samples", "largest_ring", "planner", "cp", "ranks", "dropped"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["dropped"], 0);
   EXPECT_GE(json["ratio"].get<double>(), 1);
@@ -77,8 +77,8 @@ TEST(LengthFile, ReadsPlainNumbersAndCsv) {
 }
 
 TEST(LengthFile, RefusesEverythingElse) {
-  for (const char* text : {"", "tokens\n", "length\n3\n", "3\n\n4\n", "3\n-4\n", "3\n0\n", "3\n4.5\n", "a,tokens\n4\n",
-                           "3\n99999999999999999999\n"})
+  for (const char* text : {"", "tokens\n", "length\n3\n", "3\n\n4\n", "3\n-4\n", "3\n0\n", "3\n4.5\n",
+                           "a,tokens\n4\n", "3\n99999999999999999999\n"})
     EXPECT_THROW(read_text(text), Error) << text;
 }
 

@@ -36,8 +36,10 @@ std::string write_lengths(const std::string& text) {
 }
 
 TEST(PlanCommand, PlansAFileAndWritesThePlan) {
-  const std::string lengths = write_lengths("tokens\n900\n100\n250\n40\n"), out = testing::TempDir() + "/plan.json";
-  const Answer answer = run({"--lengths", lengths, "--ranks", "3", "--tokens-per-rank", "500", "--json", "--plan-out", out});
+  const std::string lengths = write_lengths("tokens\n900\n100\n250\n40\n"),
+                    out = testing::TempDir() + "/plan.json";
+  const Answer answer =
+      run({"--lengths", lengths, "--ranks", "3", "--tokens-per-rank", "500", "--json", "--plan-out", out});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
   const auto json = nlohmann::json::parse(answer.out);
   EXPECT_EQ(json["samples"], 4);
@@ -50,21 +52,23 @@ TEST(PlanCommand, PlansAFileAndWritesThePlan) {
 }
 
 TEST(PlanCommand, ComparesAllPlannersAndMarksSizes) {
-  const Answer answer = run({"--lengths", write_lengths("900\n100\n250\n40\n"), "--ranks", "4", "--tokens-per-rank", "500",
-                             "--planner", "all"});
+  const Answer answer = run({"--lengths", write_lengths("900\n100\n250\n40\n"), "--ranks", "4",
+                             "--tokens-per-rank", "500", "--planner", "all"});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
-  for (const char* text : {"dropped 0", "static ", "static-balanced", "elastic", "<- fastest", "<- smallest that fits"})
+  for (const char* text :
+       {"dropped 0", "static ", "static-balanced", "elastic", "<- fastest", "<- smallest that fits"})
     EXPECT_NE(answer.out.find(text), std::string::npos) << text << "\n" << answer.out;
 }
 
 TEST(PlanCommand, PlansTheStepThatTrainingWouldRun) {
   const testing_support::SmallDataset data;
   const std::vector<int64_t> lengths = Dataset(data.folder()).lengths();
-  const Answer answer = run({"--data", data.folder(), "--ranks", "2", "--batch", "3", "--seed", "11", "--step", "4",
-                             "--json"});
+  const Answer answer =
+      run({"--data", data.folder(), "--ranks", "2", "--batch", "3", "--seed", "11", "--step", "4", "--json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
   int64_t tokens = 0;
-  for (int64_t sample : SampleOrder(int64_t(lengths.size()), 11).samples(12, 3)) tokens += lengths[size_t(sample)];
+  for (int64_t sample : SampleOrder(int64_t(lengths.size()), 11).samples(12, 3))
+    tokens += lengths[size_t(sample)];
   const auto json = nlohmann::json::parse(answer.out);
   EXPECT_EQ(json["samples"], 3);
   EXPECT_EQ(json["tokens"], tokens);
@@ -74,11 +78,13 @@ TEST(PlanCommand, ExitCodesTellWrongUseFromWhatCannotFit) {
   const std::string lengths = write_lengths("900\n");
   EXPECT_EQ(run({"--ranks", "2"}).exit_code, 2);
   EXPECT_EQ(run({"--lengths", lengths, "--ranks", "0", "--tokens-per-rank", "9"}).exit_code, 2);
-  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "500", "--cp", "2"}).exit_code, 2);
+  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "500", "--cp", "2"}).exit_code,
+            2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--memory-per-rank", "5"}).exit_code, 2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--cost", "nowhere"}).exit_code, 2);
   for (const char* planner : {"static", "static-balanced", "elastic", "all"}) {
-    const Answer answer = run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "449", "--planner", planner});
+    const Answer answer =
+        run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "449", "--planner", planner});
     EXPECT_EQ(answer.exit_code, 3) << planner;
     EXPECT_NE(answer.error.find("sample 0 has 900 tokens"), std::string::npos) << answer.error;
   }
@@ -95,7 +101,10 @@ TEST(PlanCommand, MemoryCapIsTheLargestThatFitsTheBytes) {
   const Answer answer = run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", least, "--json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
   EXPECT_EQ(nlohmann::json::parse(answer.out)["tokens_per_rank_cap"], 450);
-  EXPECT_EQ(run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", std::to_string(std::stoll(least) - 1)}).exit_code, 3);
+  EXPECT_EQ(
+      run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", std::to_string(std::stoll(least) - 1)})
+          .exit_code,
+      3);
 }
 
 }  // namespace

@@ -88,11 +88,16 @@ TEST(Resume, SavedCostCapAndDataWinUnlessToldOtherwise) {
   const RunState saved = saved_state(config);
   CostModel other;
   config.plan.memory_per_rank = 123;
-  EXPECT_TRUE(check_resume(saved, config, "abc", other, command_with({}), {}).empty()) << "values of a file don't contradict";
+  EXPECT_TRUE(check_resume(saved, config, "abc", other, command_with({}), {}).empty())
+      << "values of a file don't contradict";
   EXPECT_THROW(check_resume(saved, config, "abc", other, command_with({"cost"}), {}), UsageError);
-  EXPECT_THROW(check_resume(saved, config, "abc", other, command_with({"memory-per-rank"}), {"cost"}), UsageError);
+  EXPECT_THROW(check_resume(saved, config, "abc", other, command_with({"memory-per-rank"}), {"cost"}),
+               UsageError);
   EXPECT_THROW(check_resume(saved, config, "other", other, command_with({}), {"cost", "memory"}), UsageError);
-  EXPECT_EQ(check_resume(saved, config, "other", other, command_with({"cost", "memory-per-rank"}), {"cost", "memory", "data"}).size(), 3u);
+  EXPECT_EQ(check_resume(saved, config, "other", other, command_with({"cost", "memory-per-rank"}),
+                         {"cost", "memory", "data"})
+                .size(),
+            3u);
 }
 
 }  // namespace

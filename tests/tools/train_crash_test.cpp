@@ -1,5 +1,5 @@
-// Law 4: kill -9 at random moments of training costs at most the work since the last checkpoint; the result is
-// that of an undisturbed run, bit for bit.
+// Law 4: kill -9 at random moments of training costs at most the work since the last checkpoint; the result
+// is that of an undisturbed run, bit for bit.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -16,12 +16,14 @@ using namespace testing_support;
 
 TEST(TrainCrash, TwentyKillsChangeNothing) {
   const TrainingFixture fixture;
-  const std::vector<std::string> flags{"--ranks", "2", "--steps", "40", "--checkpoint-every", "2", "--keep-checkpoints", "2"};
+  const std::vector<std::string> flags{
+      "--ranks", "2", "--steps", "40", "--checkpoint-every", "2", "--keep-checkpoints", "2"};
   const auto start = std::chrono::steady_clock::now();
   const std::string whole = fixture.run("whole"), killed = fixture.run("killed");
   const Finished undisturbed = fixture.train(whole, flags);
   ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.output;
-  const auto whole_time = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  const auto whole_time =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
 
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -33,7 +35,8 @@ TEST(TrainCrash, TwentyKillsChangeNothing) {
     ASSERT_LT(attempt, 200) << "the run ends before it can be killed";
     Process process(fixture.command(killed, resumed));
     const auto moment = std::chrono::milliseconds(random() % uint64_t(whole_time.count() / 2 + 1));
-    if (process.wait_for(moment)) {  // done: start over, so that every one of the twenty kills hits a running one
+    if (process.wait_for(
+            moment)) {  // done: start over, so that every one of the twenty kills hits a running one
       ASSERT_EQ(process.wait().exit_code, 0) << process.output();
       std::filesystem::remove_all(killed);
       continue;
@@ -69,15 +72,18 @@ TEST(TrainCrash, AKilledRankIsNamedWithTheCheckpointToGoOnFrom) {
   const TrainingFixture fixture;
   const std::string run = fixture.run("killed");
   Process process(fixture.command(run, {"--ranks", "2", "--steps", "100000", "--checkpoint-every", "3"}));
-  while (!std::filesystem::exists(run + "/checkpoints/step-000003/DONE")) ASSERT_FALSE(process.wait_for(std::chrono::milliseconds(1)));
+  while (!std::filesystem::exists(run + "/checkpoints/step-000003/DONE"))
+    ASSERT_FALSE(process.wait_for(std::chrono::milliseconds(1)));
   const pid_t pid = pid_of_rank_one(run);
   ASSERT_GT(pid, 0);
   kill(pid, SIGKILL);
   const Finished finished = process.wait();
   EXPECT_EQ(finished.exit_code, 128 + SIGKILL);
-  EXPECT_NE(finished.output.find("error: rank 1 (pid " + std::to_string(pid) + ") was killed by signal 9"), std::string::npos)
+  EXPECT_NE(finished.output.find("error: rank 1 (pid " + std::to_string(pid) + ") was killed by signal 9"),
+            std::string::npos)
       << finished.output;
-  EXPECT_NE(finished.output.find("the run goes on from " + run + "/checkpoints/step-"), std::string::npos) << finished.output;
+  EXPECT_NE(finished.output.find("the run goes on from " + run + "/checkpoints/step-"), std::string::npos)
+      << finished.output;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Laws 1, 4 and 5 of a whole run, on the real binary: the plan and the rank count never change the result beyond
-// rounding, resume is bit-exact, nothing that was asked for is changed silently.
+// Laws 1, 4 and 5 of a whole run, on the real binary: the plan and the rank count never change the result
+// beyond rounding, resume is bit-exact, nothing that was asked for is changed silently.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -24,7 +24,8 @@ class TrainLaw : public testing::Test {
     ASSERT_EQ(left.size(), right.size());
     for (size_t i = 0; i < left.size(); ++i) {
       EXPECT_EQ(left[i].first, right[i].first);
-      EXPECT_TRUE(left[i].second == right[i].second) << left[i].first << " of " << a << " and " << b << " differ";
+      EXPECT_TRUE(left[i].second == right[i].second)
+          << left[i].first << " of " << a << " and " << b << " differ";
     }
   }
   TrainingFixture fixture_;
@@ -50,11 +51,13 @@ TEST_F(TrainLaw, SameRunTwiceIsBitEqual) {
     const Finished done = fixture_.train(fixture_.run(name), {"--ranks", "3", "--steps", "5"});
     ASSERT_EQ(done.exit_code, 0) << done.output;
   }
-  expect_same_tensors(fixture_.run("first") + "/checkpoints/step-000005", fixture_.run("second") + "/checkpoints/step-000005");
+  expect_same_tensors(fixture_.run("first") + "/checkpoints/step-000005",
+                      fixture_.run("second") + "/checkpoints/step-000005");
 }
 
-// The gradients' tolerance is derived in the tests of parallel/; here the first step's loss of every rank count
-// and planner must agree to the rounding of one sum over the step's elements: sqrt(n) units, n about 1e5.
+// The gradients' tolerance is derived in the tests of parallel/; here the first step's loss of every rank
+// count and planner must agree to the rounding of one sum over the step's elements: sqrt(n) units, n about
+// 1e5.
 TEST_F(TrainLaw, FirstLossDoesNotDependOnRanksOrPlanner) {
   double expected = 0;
   for (const std::string planner : {"elastic", "static", "static-balanced"})
@@ -64,7 +67,8 @@ TEST_F(TrainLaw, FirstLossDoesNotDependOnRanksOrPlanner) {
       ASSERT_EQ(done.exit_code, 0) << done.output;
       const double loss = metric_column(run, "loss").at(0);
       if (expected == 0) expected = loss;
-      EXPECT_LE(std::abs(loss - expected), std::sqrt(1e5) * std::ldexp(1.0, -24) * expected) << planner << " on " << ranks;
+      EXPECT_LE(std::abs(loss - expected), std::sqrt(1e5) * std::ldexp(1.0, -24) * expected)
+          << planner << " on " << ranks;
     }
 }
 
@@ -95,15 +99,18 @@ TEST_F(TrainLaw, WhatWasSavedIsNotChangedSilently) {
     EXPECT_NE(done.output.find("error: "), std::string::npos) << done.output;
     EXPECT_NE(done.output.find(test.says), std::string::npos) << done.output;
   }
-  const Finished changed = fixture_.train(run, {"--resume", "auto", "--cost", "h100", "--change", "cost", "--steps", "3"});
+  const Finished changed =
+      fixture_.train(run, {"--resume", "auto", "--cost", "h100", "--change", "cost", "--steps", "3"});
   EXPECT_EQ(changed.exit_code, 0) << changed.output;
-  EXPECT_NE(read_file(run + "/checkpoints/step-000003/state.json").find("step 2: cost set"), std::string::npos);
+  EXPECT_NE(read_file(run + "/checkpoints/step-000003/state.json").find("step 2: cost set"),
+            std::string::npos);
 }
 
 TEST_F(TrainLaw, SigtermSavesAndEnds) {
   const std::string run = fixture_.run("run");
   Process process(fixture_.command(run, {"--ranks", "2", "--steps", "100000", "--checkpoint-every", "0"}));
-  while (process.output().find("step 2/") == std::string::npos) ASSERT_FALSE(process.wait_for(std::chrono::milliseconds(20))) << process.output();
+  while (process.output().find("step 2/") == std::string::npos)
+    ASSERT_FALSE(process.wait_for(std::chrono::milliseconds(20))) << process.output();
   process.signal_leader(SIGTERM);
   const Finished done = process.wait();
   EXPECT_EQ(done.exit_code, 0) << done.output;

@@ -129,7 +129,8 @@ TEST_F(Decode, OrdersFramesOfAvi) {
 TEST_F(Decode, PlaysGifDelays) {
   // GIF's own time base and last delay, since FFmpeg 5 and 7 derive different ones
   make_source("testsrc2=s=64x64:r=10:d=1",
-              "-vf settb=1/100,setpts='if(lt(N,5),N*10,50+(N-5)*30)' -fps_mode passthrough -final_delay 40", "anim.gif");
+              "-vf settb=1/100,setpts='if(lt(N,5),N*10,50+(N-5)*30)' -fps_mode passthrough -final_delay 40",
+              "anim.gif");
   expect_exact("anim.gif", 64, 64, 10, 2.1);
 }
 

@@ -139,9 +139,7 @@ TEST_F(Ingesting, ListsChangedSourcesAndRedoesThemWhenAsked) {
     // Two clips are new and two have changed; what else could be decoded wasn't.
     int64_t kept = 0;
     for (const ManifestEntry& entry : fresh.entries) kept += !entry.refused();
-    if (finished) {
-      EXPECT_EQ(updated.resumed + updated.reused, kept - 4);
-    }
+    if (finished) { EXPECT_EQ(updated.resumed + updated.reused, kept - 4); }
     EXPECT_GT(updated.reused, 0);
     EXPECT_TRUE(bytes_of(target(name)) == bytes_of(target(name + "-fresh"))) << name;
     for (const char* stem : {"clip12b.mp4", "clip12b.txt", "zzz.png", "zzz.txt"})
@@ -176,7 +174,8 @@ TEST_F(Ingesting, UpdatesThatAreStoppedAndChangedAgainGiveTheSameBytes) {
 
 TEST_F(Ingesting, PartsOfOneFileAreTheSameAfterAStopAndAnUpdate) {
   const auto cut = [&](const std::string& more) {
-    write_text(source() + "/metadata.csv", "file_name,start,end,text\nclip21.mp4,2,3,late\nclip21.mp4,0,1,early\n" + more);
+    write_text(source() + "/metadata.csv",
+               "file_name,start,end,text\nclip21.mp4,2,3,late\nclip21.mp4,0,1,early\n" + more);
   };
   const auto one_a_shard = [&](const std::string& name) {
     IngestRequest out = request(name);
@@ -187,7 +186,8 @@ TEST_F(Ingesting, PartsOfOneFileAreTheSameAfterAStopAndAnUpdate) {
   for (const char* stem : {"clip15x.mp4", "clip15x.txt", "zz.mp4", "zz.txt", "sub/last.mp4", "sub/last.txt"})
     fs::remove(source() + "/" + stem);
   for (int i = 11; i <= 20; ++i)
-    for (const char* ending : {".png", ".mp4", ".txt"}) fs::remove(source() + "/clip" + std::to_string(i) + ending);
+    for (const char* ending : {".png", ".mp4", ".txt"})
+      fs::remove(source() + "/clip" + std::to_string(i) + ending);
   cut("");
   EXPECT_EQ(run(one_a_shard("whole")).entries.size(), 3u) << "clip10.png and two parts of clip21.mp4";
   // A stop between two parts: the second shard can't be written.
