@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -70,7 +71,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  signal(SIGUSR1, SIG_IGN);  // inherited: a rank that is not ready yet doesn't die of it
   if (const int null = open("/dev/null", O_RDONLY); null >= 0) dup2(null, STDIN_FILENO);
   std::vector<char*> arguments = pointers_to(words), environment = pointers_to(variables);
   execvpe("mpirun", arguments.data(), environment.data());
@@ -101,27 +101,47 @@ void report_death(RankWatch& watch, int code) {
                          "), so all ranks were ended", hint));
 }
 
-/// Waits for mpirun. A stop signal becomes SIGUSR1, again every second: one that came too early is lost.
-int wait_for_ranks(pid_t mpirun, int signals, RankWatch& watch) {
-  int interrupts = 0;
-  bool stopping = false;
+/// Ends mpirun, and with it the ranks, which die with their parent: in its first moments it mistakes SIGTERM.
+void end_ranks(pid_t mpirun) {
+  int status = 0;
+  kill(mpirun, SIGKILL);
+  while (waitpid(mpirun, &status, 0) < 0 && errno == EINTR) {}
+}
+
+/// What the launcher does when it is told to stop.
+struct StopRule {
+  bool saves;         ///< the ranks save on SIGUSR1 and end by themselves
+  int64_t num_ranks;  ///< SIGUSR1 kills a rank that has not reported yet
+};
+
+/// Waits for mpirun. A stop signal becomes SIGUSR1 once all ranks are there, again every second: one that
+/// came before a rank listens is lost. Without a rank, or with nothing to save, it ends them.
+int wait_for_ranks(pid_t mpirun, int signals, RankWatch& watch, const StopRule& rule) {
+  int interrupts = 0, stop = 0;
   for (;;) {
     int status = 0;
     if (waitpid(mpirun, &status, WNOHANG) == mpirun) {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      if (interrupts < 2) report_death(watch, code);
+      report_death(watch, code);
       return code;
     }
     watch.wait(signals, 1000);  // SIGCHLD ends the wait at once
     while (const int number = next_signal(signals)) {
-      if (number == SIGINT && ++interrupts > 1) {
-        log_warning("interrupted twice: ending without a checkpoint");
-        kill(mpirun, SIGTERM);
-      } else if (number == SIGTERM || number == SIGINT || number == SIGUSR1) {
-        stopping = true;
-      }
+      if (number == SIGCHLD) continue;
+      stop = number;
+      interrupts += number == SIGINT ? 1 : 0;
     }
-    if (stopping && interrupts < 2) kill(mpirun, SIGUSR1);
+    if (stop == 0) continue;
+    const bool started = watch.num_seen() > 0;
+    if (interrupts > 1 || !rule.saves || !started) {
+      log_warning(interrupts > 1 ? "interrupted twice: ending without a checkpoint"
+                  : started      ? join_message("ended by signal ", stop, " (", strsignal(stop), ")")
+                                 : join_message("ended by signal ", stop, " (", strsignal(stop),
+                                                ") before the ranks had started"));
+      end_ranks(mpirun);
+      return 128 + stop;
+    }
+    if (watch.num_seen() >= rule.num_ranks) kill(mpirun, SIGUSR1);
   }
 }
 
@@ -154,7 +174,7 @@ void check_world_size(const Comm& comm) {
 
 }  // namespace
 
-int launch_ranks(int argc, char** argv, int64_t num_ranks) {
+int launch_ranks(int argc, char** argv, int64_t num_ranks, bool saves_on_stop) {
   ZT_REQUIRE(mpi_built(), "--ranks ", num_ranks,
              ": this build has no MPI; install libopenmpi-dev and configure again");
   const LaunchFolders folders;
@@ -179,19 +199,19 @@ int launch_ranks(int argc, char** argv, int64_t num_ranks) {
   const pid_t mpirun = fork();
   ZT_REQUIRE(mpirun >= 0, "mpirun can't be started: ", std::strerror(errno));
   if (mpirun == 0) exec_mpirun(std::move(words), std::move(variables));
-  const int code = wait_for_ranks(mpirun, descriptor, watch);
+  const int code = wait_for_ranks(mpirun, descriptor, watch, {saves_on_stop, num_ranks});
   close(descriptor);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return code;
 }
 
-int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body) {
+int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop) {
   if (num_ranks < 0) throw UsageError(join_message("--ranks ", num_ranks, ", expected at least 1"));
   if (!launched_by_mpi()) {
     if (num_ranks > 1) {
       std::vector<std::string> words = own_command_line();
       std::vector<char*> argv = pointers_to(words);
-      return launch_ranks(int(words.size()), argv.data(), num_ranks);
+      return launch_ranks(int(words.size()), argv.data(), num_ranks, saves_on_stop);
     }
     RankReport nobody;
     return run_here(*make_single_comm(), nobody, body);

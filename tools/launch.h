@@ -14,15 +14,17 @@ namespace zoetrope {
 /// Runs `body` on every rank and returns the largest exit code of all.
 /// Inside mpirun or srun it runs here, on the ranks that they gave; otherwise one rank runs here and more are
 /// started by `launch_ranks` with this process's own command line. `num_ranks` 0: one, or what mpirun gave.
-/// An error on one rank ends all, naming the rank.
+/// An error on one rank ends all, naming the rank. `saves_on_stop`: the body holds a StopSignal, so that the
+/// launcher hands stop signals on; else it ends the ranks itself.
 /// Throws: UsageError when `num_ranks` is negative, or given and not what mpirun gave, 1 included.
-int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body);
+int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop = false);
 
 /// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their
-/// exit code. SIGTERM and SIGINT become SIGUSR1, which mpirun hands on, so that the ranks can save. When a
-/// rank is killed, which ends all, it says which one and by what signal; the code is then 128 + that signal.
+/// exit code. SIGTERM and SIGINT become SIGUSR1, which mpirun hands on once all ranks run, so that they can
+/// save; before any rank runs, and without `saves_on_stop`, they end all with 128 + the signal. When a rank
+/// is killed, which ends all, it says which one and by what signal; the code is then 128 + that signal.
 /// Throws: Error when this build has no MPI or mpirun of Open MPI is not found.
-int launch_ranks(int argc, char** argv, int64_t num_ranks);
+int launch_ranks(int argc, char** argv, int64_t num_ranks, bool saves_on_stop);
 
 /// What `launch_ranks` starts.
 struct LaunchPlan {

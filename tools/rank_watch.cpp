@@ -1,5 +1,6 @@
 #include "tools/rank_watch.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -109,6 +110,7 @@ void RankWatch::handle(int descriptor) {
     explained_ = true;
   } else if (length > 0) {
     rank->second.rank = std::atoi(text);
+    ++num_seen_;
   } else {
     if (rank->second.rank >= 0 && !explained_ && !death_) death_ = rank->second;
     close(descriptor);
@@ -120,6 +122,7 @@ RankReport::RankReport() {
   const char* name = std::getenv(kVariable);
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (name == nullptr || rank == nullptr) return;
+  signal(SIGUSR1, SIG_IGN);  // mpirun resets what it catches itself: from here on an early one does no harm
   sockaddr_un address;
   const socklen_t length = fill_address(name, address);
   socket_ = open_socket();

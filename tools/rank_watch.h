@@ -32,6 +32,8 @@ class RankWatch {
   };
   /// The first rank that vanished without a word; none when a rank had said before that it ends all.
   std::optional<Death> first_death() const { return death_; }
+  /// Ranks that have said who they are so far, the ended ones among them: they outlive a SIGUSR1.
+  int num_seen() const { return num_seen_; }
 
  private:
   bool take(int milliseconds);
@@ -43,6 +45,7 @@ class RankWatch {
   std::map<int, Death> ranks_;  ///< by descriptor
   bool explained_ = false;      ///< a rank said that it ends all
   std::optional<Death> death_;
+  int num_seen_ = 0;
 };
 
 /// A rank's side: does nothing in a process that no launcher started.

@@ -67,6 +67,7 @@ void save(const TrainSetup& setup, RunState& state, const Rank& rank, int64_t st
 }
 
 int train(TrainSetup& setup, Comm& comm) {
+  const StopSignal stop;
   const Dataset dataset(setup.config.data.data);
   open_run(setup, dataset, comm);
   RunState& state = setup.state;
@@ -83,7 +84,6 @@ int train(TrainSetup& setup, Comm& comm) {
       {setup.plan_request(), state.cost, rank.cluster, config.plan.batch, comm.rank()}, state.draws);
   std::optional<MetricsWriter> log;
   if (comm.rank() == 0) log.emplace(setup.run, state.step);
-  const StopSignal stop;
   const int64_t last_step = setup.last_step();
   const int64_t first_step = state.step;
   const Clock::time_point run_start = Clock::now();
@@ -144,8 +144,8 @@ Command train_command() {
   setup->command = command;  // shares `given`
   command.run = [setup] {
     setup->check_flags();
-    const int code =
-        run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); });
+    const int code = run_on_ranks(
+        setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); }, true);
     if (code > 128) announce_restart(setup->run);
     return code;
   };

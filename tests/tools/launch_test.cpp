@@ -83,6 +83,39 @@ TEST(Launch, StopSignalsLetAllRanksSave) {
   }
 }
 
+TEST(Launch, AStopSignalAtAnyMomentOfTheStartKillsNoRank) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Process undisturbed({probe(), "2", "stop"});
+    wait_for_text(undisturbed, "ready");
+  }
+  const auto start =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  constexpr int kMoments = 12;
+  for (int moment = 0; moment < kMoments; ++moment) {
+    Process process({probe(), "2", "stop"});
+    process.wait_for(start * moment / kMoments);
+    process.signal_leader(SIGTERM);
+    const Finished finished = process.wait();
+    const bool saved = contains(finished.output, "rank 0 saved") && contains(finished.output, "rank 1 saved");
+    EXPECT_EQ(finished.exit_code, saved ? 0 : 128 + SIGTERM) << "moment " << moment << "\n"
+                                                             << finished.output;
+    EXPECT_FALSE(contains(finished.output, "killed by signal")) << "moment " << moment << "\n"
+                                                                << finished.output;
+  }
+}
+
+TEST(Launch, AStopSignalEndsWhatHasNothingToSave) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  Process process({probe(), "2", "linger"});
+  wait_for_text(process, "ready");
+  process.signal_leader(SIGTERM);
+  const Finished finished = process.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGTERM) << finished.output;
+  EXPECT_TRUE(contains(finished.output, "warning: ended by signal 15")) << finished.output;
+}
+
 TEST(Launch, StopSignalOfOneRankNeedsNoLauncher) {
   Process process({probe(), "1", "stop"});
   wait_for_text(process, "ready");
