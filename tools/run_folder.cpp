@@ -166,9 +166,11 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
   if (keep > 0) {
     const std::vector<std::string> all = list_checkpoints(run);
     for (size_t i = 0; i + size_t(keep) < all.size(); ++i) {
-      // DONE goes first: a crash in between leaves a folder that is not a checkpoint, never half of one.
-      fs::remove(fs::path(all[i]) / "DONE");
-      fs::remove_all(all[i]);
+      // The name goes first: a crash in between leaves an unfinished folder, which the next start removes.
+      const std::string doomed = all[i] + ".partial";
+      fs::remove_all(doomed);
+      fs::rename(all[i], doomed);
+      fs::remove_all(doomed);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "tools/launch.h"
 #include "tools/metrics.h"
 #include "tools/run_folder.h"
+#include "tools/run_lock.h"
 #include "tools/train_setup.h"
 
 namespace zoetrope {
@@ -69,6 +70,9 @@ void save(const TrainSetup& setup, RunState& state, const Rank& rank, int64_t st
 int train(TrainSetup& setup, Comm& comm) {
   const StopSignal stop;
   const Dataset dataset(setup.config.data.data);
+  std::optional<RunLock> lock;
+  if (comm.rank() == 0) lock.emplace(setup.run);
+  comm.barrier();  // nobody looks for checkpoints while another training may still write some
   open_run(setup, dataset, comm);
   RunState& state = setup.state;
   Rank rank(setup.config, comm, int(state.threads_per_rank),

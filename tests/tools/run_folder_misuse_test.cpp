@@ -1,0 +1,62 @@
+// Run folders as they are found in real life: used by another training, with leftovers of a crash, or with
+// something else under the names that a run needs. The real binary says so before it trains.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/files.h"
+#include "tests/support/training.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace testing_support;
+
+class RunFolderMisuse : public testing::Test {
+ protected:
+  /// The command fails with this code, and its error says each of the texts.
+  void expect_refused(const std::vector<std::string>& flags, int exit_code,
+                      const std::vector<std::string>& said) const {
+    const Finished finished = fixture_.train(run_, flags);
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.output;
+    const size_t at = finished.output.find("error: ");
+    ASSERT_NE(at, std::string::npos) << finished.output;
+    EXPECT_EQ(finished.output.find("step 1/"), std::string::npos) << finished.output;
+    for (const std::string& text : said)
+      EXPECT_NE(finished.output.find(text, at), std::string::npos) << text << "\n" << finished.output;
+  }
+  TrainingFixture fixture_;
+  const std::string run_ = fixture_.run("run");
+};
+
+TEST_F(RunFolderMisuse, OneTrainingAtATime) {
+  Process first(fixture_.command(run_, {"--steps", "1000000", "--checkpoint-every", "1"}));
+  while (!fs::exists(run_ + "/checkpoints/step-000002/DONE"))
+    ASSERT_FALSE(first.wait_for(std::chrono::milliseconds(1))) << first.output();
+  expect_refused({"--steps", "3", "--resume", "auto"}, 3, {"another training uses the run folder '" + run_, "process "});
+  expect_refused({"--steps", "3", "--resume", "auto", "--ranks", "2"}, 3, {"another training uses the run folder"});
+  EXPECT_FALSE(first.wait_for(std::chrono::milliseconds(0))) << first.output();
+}
+
+TEST_F(RunFolderMisuse, LeftoversOfAnInterruptedSaveGo) {
+  const std::string leftover = run_ + "/checkpoints/step-000007.partial";
+  fs::create_directories(leftover);
+  write_file_atomically(leftover + "/model.safetensors", "half");
+  const Finished finished = fixture_.train(run_, {"--steps", "1", "--resume", "auto"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_FALSE(fs::exists(leftover));
+  EXPECT_NE(finished.output.find("removing " + leftover), std::string::npos) << finished.output;
+}
+
+TEST_F(RunFolderMisuse, SomethingElseInTheWayIsFoundBeforeTraining) {
+  write_file_atomically(run_, "");
+  expect_refused({"--steps", "2"}, 3, {run_, "Not a directory"});
+  fs::remove(run_);
+  fs::create_directories(run_);
+  write_file_atomically(run_ + "/checkpoints", "");
+  expect_refused({"--steps", "2"}, 3, {run_ + "/checkpoints"});
+}
+
+}  // namespace
+}  // namespace zoetrope
