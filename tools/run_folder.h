@@ -30,7 +30,8 @@ std::string to_json(const RunState& state);
 RunState run_state_from_json(const std::string& text, const std::string& source);
 
 /// Newest complete checkpoint for --resume (`auto` or a path); empty when `auto` finds none in an empty run.
-/// Throws: UsageError when RUN holds checkpoints and --resume was not given, or the path is no checkpoint.
+/// Throws: UsageError when RUN holds checkpoints and --resume was not given, or the path is no
+/// checkpoint, or RUN holds another one that is not older.
 std::string find_resume(const std::string& run, const std::string& resume);
 
 /// Checks a config against the saved one: every [model], [flow], [optimisation], [numerics] value and the

@@ -58,5 +58,13 @@ TEST_F(RunFolderMisuse, SomethingElseInTheWayIsFoundBeforeTraining) {
   expect_refused({"--steps", "2"}, 3, {run_ + "/checkpoints"});
 }
 
+TEST_F(RunFolderMisuse, ResumeFromAnOlderStepWouldMixTwoCourses) {
+  ASSERT_EQ(fixture_.train(run_, {"--steps", "4", "--checkpoint-every", "2"}).exit_code, 0);
+  const std::string older = run_ + "/checkpoints/step-000002", newest = run_ + "/checkpoints/step-000004";
+  expect_refused({"--steps", "6", "--resume", older}, 2, {older, "already goes on to " + newest, "another --run"});
+  EXPECT_EQ(fixture_.train(run_, {"--steps", "5", "--resume", newest}).exit_code, 0);
+  EXPECT_EQ(fixture_.train(fixture_.run("other"), {"--steps", "3", "--resume", older}).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace zoetrope
