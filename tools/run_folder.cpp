@@ -110,9 +110,10 @@ std::string find_resume(const std::string& run, const std::string& resume) {
                                   "'auto' or a folder like RUN/checkpoints/step-000020"));
   std::error_code ignored;
   if (!existing.empty() && !fs::equivalent(resume, existing.back(), ignored))
-    throw UsageError(join_message("--resume '", resume, "', but '", run, "' already goes on to ", existing.back(),
-                                  ": two courses would mix there; use --resume auto, give another --run, or remove the "
-                                  "newer checkpoints"));
+    throw UsageError(
+        join_message("--resume '", resume, "', but '", run, "' already goes on to ", existing.back(),
+                     ": two courses would mix there; use --resume auto, give another --run, or remove the "
+                     "newer checkpoints"));
   return resume;
 }
 

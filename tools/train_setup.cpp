@@ -68,6 +68,10 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
   RunState& state = setup.state;
   if (setup.resumed()) {
     state = run_state_from_json(read_checkpoint_state(setup.checkpoint).state_json, setup.checkpoint);
+    if (setup.last_step() < state.step)
+      throw UsageError(join_message(setup.steps > 0 ? "--steps " : "the schedule ends at step ",
+                                    setup.last_step(), ", but ", setup.checkpoint, " is at step ", state.step,
+                                    " already; give --steps above ", state.step));
     const std::vector<std::string> changed =
         check_resume(state, setup.config, dataset.fingerprint(), cost, setup.command, setup.changes);
     const auto may = [&](const char* what) {
@@ -84,6 +88,8 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
   } else {
     state.cost = cost;
     state.memory_per_rank = memory_limit(setup.config.plan, cost, comm.size());
+    if (comm.rank() == 0 && !setup.resume.empty())
+      log_info("no checkpoint in '" + setup.run + "' yet: starting at step 1");
     if (comm.rank() == 0) log_info("cost set: " + source);
   }
   const int threads = threads_per_rank(setup.config.parallel, comm.size());

@@ -34,8 +34,10 @@ TEST_F(RunFolderMisuse, OneTrainingAtATime) {
   Process first(fixture_.command(run_, {"--steps", "1000000", "--checkpoint-every", "1"}));
   while (!fs::exists(run_ + "/checkpoints/step-000002/DONE"))
     ASSERT_FALSE(first.wait_for(std::chrono::milliseconds(1))) << first.output();
-  expect_refused({"--steps", "3", "--resume", "auto"}, 3, {"another training uses the run folder '" + run_, "process "});
-  expect_refused({"--steps", "3", "--resume", "auto", "--ranks", "2"}, 3, {"another training uses the run folder"});
+  expect_refused({"--steps", "3", "--resume", "auto"}, 3,
+                 {"another training uses the run folder '" + run_, "process "});
+  expect_refused({"--steps", "3", "--resume", "auto", "--ranks", "2"}, 3,
+                 {"another training uses the run folder"});
   EXPECT_FALSE(first.wait_for(std::chrono::milliseconds(0))) << first.output();
 }
 
@@ -61,9 +63,16 @@ TEST_F(RunFolderMisuse, SomethingElseInTheWayIsFoundBeforeTraining) {
 TEST_F(RunFolderMisuse, ResumeFromAnOlderStepWouldMixTwoCourses) {
   ASSERT_EQ(fixture_.train(run_, {"--steps", "4", "--checkpoint-every", "2"}).exit_code, 0);
   const std::string older = run_ + "/checkpoints/step-000002", newest = run_ + "/checkpoints/step-000004";
-  expect_refused({"--steps", "6", "--resume", older}, 2, {older, "already goes on to " + newest, "another --run"});
+  expect_refused({"--steps", "6", "--resume", older}, 2,
+                 {older, "already goes on to " + newest, "another --run"});
   EXPECT_EQ(fixture_.train(run_, {"--steps", "5", "--resume", newest}).exit_code, 0);
   EXPECT_EQ(fixture_.train(fixture_.run("other"), {"--steps", "3", "--resume", older}).exit_code, 0);
+}
+
+TEST_F(RunFolderMisuse, FewerStepsThanTheCheckpointHasAreNotCalledDone) {
+  ASSERT_EQ(fixture_.train(run_, {"--steps", "4"}).exit_code, 0);
+  expect_refused({"--steps", "2", "--resume", "auto"}, 2, {"--steps 2", "step-000004 is at step 4 already"});
+  EXPECT_EQ(fixture_.train(run_, {"--steps", "4", "--resume", "auto"}).exit_code, 0) << "a script run again";
 }
 
 }  // namespace
