@@ -52,8 +52,7 @@ void check(BenchOptions& options, bool planners_given) {
   options.batches = std::min(options.batches, options.steps);  // each is timed at least once
   at_least("link-hides", options.link_hides, 0);
   at_least("tokens", options.tokens, 0);
-  at_least("batch", options.config.plan.batch, 1);
-  options.config.model.validate();
+  options.config.validate();
 }
 
 int bench_ops(const BenchOptions& options, Comm& comm) {

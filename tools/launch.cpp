@@ -25,6 +25,8 @@ extern char** environ;
 namespace zoetrope {
 namespace {
 
+constexpr int64_t kMostRanks = 1024;  // processes; more is a slip of the finger
+
 /// First number of "mpirun (Open MPI) 4.1.4".
 int open_mpi_major() {
   std::string text;
@@ -206,7 +208,8 @@ int launch_ranks(int argc, char** argv, int64_t num_ranks, bool saves_on_stop) {
 }
 
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop) {
-  if (num_ranks < 0) throw UsageError(join_message("--ranks ", num_ranks, ", expected at least 1"));
+  if (num_ranks < 0 || num_ranks > kMostRanks)
+    throw UsageError(join_message("--ranks ", num_ranks, ", expected 1 to ", kMostRanks, " on one machine"));
   if (!launched_by_mpi()) {
     if (num_ranks > 1) {
       std::vector<std::string> words = own_command_line();

@@ -20,16 +20,17 @@ void check(const PlanToolOptions& options, const Command& command) {
   const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
   require(options.config.parallel.ranks >= least, "plan: --ranks is ", options.config.parallel.ranks,
           ", expected at least 1");
-  require(options.plan.batch > 0, "plan: --batch is ", options.plan.batch, ", expected at least 1");
-  require(options.step >= 0 && options.plan.cp >= 0 && options.tokens_per_rank >= 0,
-          "plan: --step, --cp and --tokens-per-rank can't be negative");
+  require(options.step >= 0 && options.tokens_per_rank >= 0,
+          "plan: --step and --tokens-per-rank can't be negative");
   require(!from_file || command.was_given("batch") || options.step == 0,
           "plan: --step counts steps of --batch samples; give --batch too");
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
           "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
   require(options.plan.cp == 0 || options.plan.planner.rfind("static", 0) == 0,
           "plan: --cp fixes the size of the static planners, not of '", options.plan.planner, "'");
-  options.config.model.validate();
+  TrainConfig config = options.config;
+  config.plan = options.plan;
+  config.validate();
 }
 
 std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanProblem& problem) {

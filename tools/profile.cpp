@@ -155,7 +155,7 @@ Command profile_command() {
     if (setup->out.empty()) throw UsageError("no place for the result: give --out FILE");
     if (!(setup->seconds > 0))
       throw UsageError(join_message("--seconds ", setup->seconds, ", expected a positive number"));
-    setup->config.model.validate();
+    setup->config.validate();
     check_writable(setup->out);
     return run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return profile(*setup, comm); });
   };

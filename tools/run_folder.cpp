@@ -153,7 +153,9 @@ std::vector<std::string> check_resume(const RunState& saved, const TrainConfig& 
 
 void write_run_files(const std::string& run, const std::string& config_toml,
                      const std::string& data_fingerprint) {
-  std::filesystem::create_directories(run);
+  std::error_code error;
+  std::filesystem::create_directories(run, error);
+  ZT_REQUIRE(!error, "can't make the run folder '", run, "': ", error.message());
   write_file_atomically(run + "/config.toml", config_toml);
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string line((std::istreambuf_iterator<char>(file)), {});

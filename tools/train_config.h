@@ -80,6 +80,8 @@ struct TrainConfig {
     options.add_table("checkpoint", checkpoint);
     options.add_table("numerics", numerics);
   }
+  /// Throws: UsageError naming a value that can't be, its table and what was expected.
+  void validate() const;
 };
 
 }  // namespace zoetrope

@@ -34,13 +34,11 @@ void TrainSetup::check_flags() const {
   if (run.empty())
     throw UsageError("no run folder: give --run RUN, where config, metrics and checkpoints go");
   if (steps < 0) throw UsageError(join_message("--steps ", steps, ", expected a positive number of steps"));
-  if (config.plan.batch < 1)
-    throw UsageError(join_message("--batch ", config.plan.batch, ", expected at least 1 sample"));
   const std::set<std::string> known{"cost", "memory", "config", "data"};
   for (const std::string& change : changes)
     if (!known.count(change))
       throw UsageError(join_message("--change ", change, ": expected some of cost, memory, config, data"));
-  config.model.validate();
+  config.validate();
 }
 
 CostModel settle_cost(const PlanOptions& options, const std::string& run, std::string* source) {

@@ -1,0 +1,96 @@
+// Values that can't be are refused with their name, table and what was expected, before anything is done.
+#include "tools/train_config.h"
+
+#include <gtest/gtest.h>
+
+#include "core/check.h"
+#include "tests/support/process.h"
+
+namespace zoetrope {
+namespace {
+
+/// The message that one value of a table leads to; empty: it is accepted.
+std::string message_for(const std::string& table, const std::string& key, const std::string& value) {
+  TrainConfig config;
+  OptionSet set;
+  config.add_to(set);
+  load_toml_text(set, "[" + table + "]\n" + key + " = " + value + "\n", "test");
+  try {
+    config.validate();
+  } catch (const UsageError& error) { return error.what(); }
+  return "";
+}
+
+TEST(TrainConfig, RefusesValuesThatCannotBe) {
+  const std::string most = "9223372036854775807";
+  const std::vector<std::array<std::string, 3>> bad{{"model", "num-layers", "0"},
+                                                    {"model", "num-layers", "100000000"},
+                                                    {"model", "width", most},
+                                                    {"model", "text-rows", "-1"},
+                                                    {"model", "patch", "[4, 8, 0]"},
+                                                    {"flow", "logit-std", "0.0"},
+                                                    {"flow", "logit-mean", "nan"},
+                                                    {"flow", "shift", "0.0"},
+                                                    {"flow", "caption-dropout", "1.5"},
+                                                    {"flow", "caption-dropout", "-0.5"},
+                                                    {"flow", "sigma-floor", "0.0"},
+                                                    {"plan", "batch", "0"},
+                                                    {"plan", "batch", most},
+                                                    {"plan", "cp", "-3"},
+                                                    {"plan", "memory-per-rank", "-1"},
+                                                    {"parallel", "ranks", "-2"},
+                                                    {"parallel", "threads-per-rank", "-3"},
+                                                    {"parallel", "threads-per-rank", "100000"},
+                                                    {"optimisation", "schedule-steps", "0"},
+                                                    {"optimisation", "warmup-steps", "-1"},
+                                                    {"optimisation", "learning-rate", "nan"},
+                                                    {"optimisation", "learning-rate", "-1.0"},
+                                                    {"optimisation", "learning-rate", "inf"},
+                                                    {"optimisation", "final-learning-rate", "-1.0"},
+                                                    {"optimisation", "beta1", "1.0"},
+                                                    {"optimisation", "beta2", "-0.1"},
+                                                    {"optimisation", "adam-epsilon", "0.0"},
+                                                    {"optimisation", "weight-decay", "-1.0"},
+                                                    {"optimisation", "clip", "nan"},
+                                                    {"optimisation", "ema-decay", "1.0"},
+                                                    {"checkpoint", "checkpoint-every", "-1"},
+                                                    {"checkpoint", "keep-checkpoints", "-1"}};
+  for (const auto& [table, key, value] : bad) {
+    const std::string message = message_for(table, key, value);
+    EXPECT_NE(message.find("--" + key), std::string::npos) << key << " = " << value << ": " << message;
+    EXPECT_NE(message.find("[" + table + "]"), std::string::npos) << message;
+    EXPECT_NE(message.find("expected"), std::string::npos) << message;
+  }
+}
+
+TEST(TrainConfig, TakesTheEdgesOfWhatCanBe) {
+  for (const auto& [table, key, value] :
+       std::vector<std::array<std::string, 3>>{{"flow", "caption-dropout", "1.0"},
+                                               {"optimisation", "ema-decay", "0.0"},
+                                               {"optimisation", "learning-rate", "0.0"},
+                                               {"optimisation", "clip", "0.0"},
+                                               {"parallel", "ranks", "0"},
+                                               {"checkpoint", "checkpoint-every", "0"}})
+    EXPECT_EQ(message_for(table, key, value), "") << key;
+  EXPECT_NO_THROW(TrainConfig{}.validate());
+}
+
+TEST(TrainConfig, EveryCommandThatReadsItChecks) {
+  using testing_support::run_process;
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"train", "--data", "none", "--run", "none"},
+                                             {"profile", "--out", "none.toml"},
+                                             {"plan", "--data", "none"},
+                                             {"bench", "step"}}) {
+    std::vector<std::string> command{ZT_BINARY};
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), {"--memory-per-rank", "-1"});
+    const testing_support::Finished finished = run_process(command);
+    EXPECT_EQ(finished.exit_code, 2) << words[0] << ": " << finished.output;
+    EXPECT_NE(finished.output.find("--memory-per-rank"), std::string::npos) << finished.output;
+  }
+  EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "100000"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace zoetrope

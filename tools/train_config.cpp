@@ -1,0 +1,103 @@
+#include "tools/train_config.h"
+
+#include <cmath>
+
+#include "core/check.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr int64_t kLargestSize = 1 << 20;  // of a width or a count of rows: far beyond any model
+constexpr int64_t kMostLayers = 10000, kMostBatch = 1 << 24, kMostThreads = 1024;
+
+/// Checks of one table; names are those of the file and of the flags.
+class Ranges {
+ public:
+  explicit Ranges(const char* table) : table_(table) {}
+  void between(const char* name, int64_t value, int64_t least, int64_t most) const {
+    if (value < least || value > most) fail(name, value, join_message(least, " to ", most));
+  }
+  void at_least(const char* name, int64_t value, int64_t least) const {
+    if (value < least) fail(name, value, join_message("at least ", least));
+  }
+  /// A finite number in [least, most].
+  void number(const char* name, double value, double least, double most) const {
+    if (!(value >= least && value <= most)) fail(name, value, join_message(least, " to ", most));
+  }
+  void not_negative(const char* name, double value) const {
+    if (!std::isfinite(value) || value < 0) fail(name, value, "a finite number, 0 or more");
+  }
+  void positive(const char* name, double value) const {
+    if (!std::isfinite(value) || value <= 0) fail(name, value, "a finite number above 0");
+  }
+  void finite(const char* name, double value) const {
+    if (!std::isfinite(value)) fail(name, value, "a finite number");
+  }
+
+ private:
+  template <class T>
+  [[noreturn]] void fail(const char* name, T value, const std::string& expected) const {
+    throw UsageError(
+        join_message("--", name, " (config [", table_, "]) is ", value, ", expected ", expected));
+  }
+  const char* table_;
+};
+
+void check_sizes(const ModelConfig& model) {
+  const Ranges table("model");
+  table.between("num-layers", model.num_layers, 1, kMostLayers);
+  for (const auto& [name, value] : {std::pair{"width", model.width},
+                                    {"ffn", model.ffn},
+                                    {"frequency-width", model.frequency_width},
+                                    {"text-width", model.text_width},
+                                    {"text-rows", model.text_rows},
+                                    {"in-channels", model.in_channels},
+                                    {"out-channels", model.out_channels}})
+    table.between(name, value, 1, kLargestSize);
+  for (int64_t extent : model.patch) table.between("patch", extent, 1, 256);
+}
+
+void check_flow(const FlowConfig& flow) {
+  const Ranges table("flow");
+  table.finite("logit-mean", flow.logit_mean);
+  table.positive("logit-std", flow.logit_std);
+  table.positive("shift", flow.shift);
+  table.number("caption-dropout", flow.caption_dropout, 0, 1);
+  table.positive("sigma-floor", flow.sigma_floor);
+}
+
+void check_optimisation(const OptimizerConfig& optimisation) {
+  const Ranges table("optimisation");
+  table.at_least("schedule-steps", optimisation.steps, 1);
+  table.at_least("warmup-steps", optimisation.warmup_steps, 0);
+  table.not_negative("learning-rate", optimisation.learning_rate);
+  table.not_negative("final-learning-rate", optimisation.final_learning_rate);
+  constexpr double kBelowOne = 1 - 0x1p-53;
+  table.number("beta1", optimisation.beta1, 0, kBelowOne);
+  table.number("beta2", optimisation.beta2, 0, kBelowOne);
+  table.positive("adam-epsilon", optimisation.epsilon);
+  table.not_negative("weight-decay", optimisation.weight_decay);
+  table.not_negative("clip", optimisation.clip);
+  table.number("ema-decay", optimisation.ema_decay, 0, kBelowOne);
+}
+
+}  // namespace
+
+void TrainConfig::validate() const {
+  check_sizes(model);
+  model.validate();
+  check_flow(flow);
+  const Ranges plan_table("plan");
+  plan_table.between("batch", plan.batch, 1, kMostBatch);
+  plan_table.at_least("cp", plan.cp, 0);
+  plan_table.at_least("memory-per-rank", plan.memory_per_rank, 0);
+  const Ranges parallel_table("parallel");
+  parallel_table.at_least("ranks", parallel.ranks, 0);
+  parallel_table.between("threads-per-rank", parallel.threads_per_rank, 0, kMostThreads);
+  check_optimisation(optimisation);
+  const Ranges checkpoint_table("checkpoint");
+  checkpoint_table.at_least("checkpoint-every", checkpoint.every, 0);
+  checkpoint_table.at_least("keep-checkpoints", checkpoint.keep, 0);
+}
+
+}  // namespace zoetrope
