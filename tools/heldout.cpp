@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/heldout_baselines.h"
 #include "tools/launch.h"
+#include "tools/ranges.h"
 #include "tools/run_weights.h"
 
 namespace zoetrope {
@@ -139,6 +140,9 @@ Command heldout_command() {
     for (const auto& [name, value] :
          {std::pair{"run", &flags->run}, {"data", &flags->data}, {"train-data", &flags->train_data}})
       if (value->empty()) throw UsageError(join_message("missing --", name));
+    if (flags->sigmas.empty())
+      throw UsageError("--sigmas is empty, expected noise levels above 0, at most 1");
+    for (double sigma : flags->sigmas) Ranges().number("sigmas", sigma, 1e-6, 1);
     if (!flags->out.empty()) check_writable(flags->out);
     return run_on_ranks(0, [flags](Comm& comm) { return run_heldout(*flags, comm); });
   };

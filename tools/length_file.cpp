@@ -10,6 +10,8 @@
 namespace zoetrope {
 namespace {
 
+constexpr int64_t kMostTokens = int64_t(1) << 31;  // squares of it still fit
+
 std::vector<std::string> split_line(std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
   std::vector<std::string> fields(1);
@@ -27,8 +29,10 @@ bool is_number(const std::string& text) {
 int64_t read_number(const std::string& text, const std::string& path, int64_t line) {
   int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0, path,
-             ", line ", line, ": found '", text, "', expected a whole number of tokens, at least 1");
+  ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0 &&
+                 value <= kMostTokens,
+             path, ", line ", line, ": found '", text, "', expected a whole number of tokens, 1 to ",
+             kMostTokens);
   return value;
 }
 

@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "tools/commands.h"
 #include "tools/plan_problem.h"
+#include "tools/ranges.h"
 
 namespace zoetrope {
 namespace {
@@ -17,11 +18,11 @@ void check(const PlanToolOptions& options, const Command& command) {
   const bool from_file = !options.lengths.empty();
   require(!(from_file && command.was_given("data")) && (from_file || !options.config.data.data.empty()),
           "plan: give either --data DATASET or --lengths FILE");
-  const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
-  require(options.config.parallel.ranks >= least, "plan: --ranks is ", options.config.parallel.ranks,
-          ", expected at least 1");
-  require(options.step >= 0 && options.tokens_per_rank >= 0,
-          "plan: --step and --tokens-per-rank can't be negative");
+  const int64_t least = command.was_given("ranks") ? 1 : 0;          // 0, the default, is one
+  constexpr int64_t kMostRanks = 1 << 17, kMost = int64_t(1) << 38;  // products of two stay within 63 bits
+  Ranges().between("ranks", options.config.parallel.ranks, least, kMostRanks);
+  Ranges().between("step", options.step, 0, kMost);
+  Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);
   require(!from_file || command.was_given("batch") || options.step == 0,
           "plan: --step counts steps of --batch samples; give --batch too");
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),

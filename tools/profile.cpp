@@ -15,6 +15,7 @@
 #include "tools/gemm_rate.h"
 #include "tools/launch.h"
 #include "tools/profile_step.h"
+#include "tools/ranges.h"
 
 namespace zoetrope {
 namespace {
@@ -153,8 +154,7 @@ Command profile_command() {
   command.options.add_flag("seconds", setup->seconds, "time for the steps of the fit");
   command.run = [setup] {
     if (setup->out.empty()) throw UsageError("no place for the result: give --out FILE");
-    if (!(setup->seconds > 0))
-      throw UsageError(join_message("--seconds ", setup->seconds, ", expected a positive number"));
+    Ranges().number("seconds", setup->seconds, 0.1, 3600);
     setup->config.validate();
     check_writable(setup->out);
     return run_on_ranks(setup->config.parallel.ranks, [setup](Comm& comm) { return profile(*setup, comm); });

@@ -13,6 +13,7 @@
 #include "model/text.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/ranges.h"
 #include "tools/run_weights.h"
 #include "video/encode.h"
 #include "video/tokens.h"
@@ -27,12 +28,25 @@ struct SampleFlags {
   double fps = 8;
 };
 
+constexpr int64_t kLargestSide = 1 << 16, kMostFrames = 1 << 20;
+
+void check_ranges(const SampleFlags& flags) {
+  const Ranges ranges;
+  ranges.between("frames", flags.frames, 1, kMostFrames);
+  ranges.number("fps", flags.fps, 0.001, 1000);  // as of ingest
+  ranges.at_least("sampling-steps", flags.request.steps, 1);
+  ranges.finite("guidance", flags.request.guidance);
+  ranges.positive("shift", flags.request.shift);
+}
+
 /// "WxH" in pixels. Throws: UsageError.
 std::array<int64_t, 2> parse_size(const std::string& text, const Patch& patch) {
   long long width = 0, height = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%lldx%lld%c", &width, &height, &rest) != 2 || width < 1 || height < 1)
     throw UsageError("--size '" + text + "': expected WIDTHxHEIGHT in pixels, like 96x64");
+  if (width > kLargestSide || height > kLargestSide)
+    throw UsageError(join_message("--size ", text, ": expected at most ", kLargestSide, " pixels a side"));
   if (width % patch.w || height % patch.h)
     throw UsageError(
         join_message("--size ", text, ": width must be a multiple of ", patch.w, " and height of ", patch.h));
@@ -155,8 +169,7 @@ Command sample_command() {
   command.run = [flags] {
     if (flags->run.empty()) throw UsageError("no run: give --run RUN, a folder of `zoetrope train`");
     if (flags->out.empty()) throw UsageError("no output: give --out FILE.mp4");
-    if (flags->request.steps < 1)
-      throw UsageError(join_message("--sampling-steps ", flags->request.steps, ", expected at least 1"));
+    check_ranges(*flags);
     check_outputs(flags->out);
     flags->request.seed = uint64_t(flags->seed);
     return run_on_ranks(flags->ranks, [flags](Comm& comm) { return sample(*flags, comm); });

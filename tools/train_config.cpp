@@ -1,47 +1,12 @@
 #include "tools/train_config.h"
 
-#include <cmath>
-
-#include "core/check.h"
+#include "tools/ranges.h"
 
 namespace zoetrope {
 namespace {
 
 constexpr int64_t kLargestSize = 1 << 20;  // of a width or a count of rows: far beyond any model
 constexpr int64_t kMostLayers = 10000, kMostBatch = 1 << 24, kMostThreads = 1024;
-
-/// Checks of one table; names are those of the file and of the flags.
-class Ranges {
- public:
-  explicit Ranges(const char* table) : table_(table) {}
-  void between(const char* name, int64_t value, int64_t least, int64_t most) const {
-    if (value < least || value > most) fail(name, value, join_message(least, " to ", most));
-  }
-  void at_least(const char* name, int64_t value, int64_t least) const {
-    if (value < least) fail(name, value, join_message("at least ", least));
-  }
-  /// A finite number in [least, most].
-  void number(const char* name, double value, double least, double most) const {
-    if (!(value >= least && value <= most)) fail(name, value, join_message(least, " to ", most));
-  }
-  void not_negative(const char* name, double value) const {
-    if (!std::isfinite(value) || value < 0) fail(name, value, "a finite number, 0 or more");
-  }
-  void positive(const char* name, double value) const {
-    if (!std::isfinite(value) || value <= 0) fail(name, value, "a finite number above 0");
-  }
-  void finite(const char* name, double value) const {
-    if (!std::isfinite(value)) fail(name, value, "a finite number");
-  }
-
- private:
-  template <class T>
-  [[noreturn]] void fail(const char* name, T value, const std::string& expected) const {
-    throw UsageError(
-        join_message("--", name, " (config [", table_, "]) is ", value, ", expected ", expected));
-  }
-  const char* table_;
-};
 
 void check_sizes(const ModelConfig& model) {
   const Ranges table("model");

@@ -92,5 +92,38 @@ TEST(TrainConfig, EveryCommandThatReadsItChecks) {
   EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "100000"}).exit_code, 2);
 }
 
+TEST(Flags, ValuesThatCannotBeAreWrongUse) {
+  using testing_support::run_process;
+  const std::string most = "9223372036854775807", out = testing::TempDir() + "/flags.mp4";
+  const std::vector<std::string> sample{"sample", "--run", "none", "--prompt", "x", "--out", out};
+  const std::vector<std::string> heldout{"heldout", "--run",        "none", "--data",
+                                         "none",    "--train-data", "none"};
+  const std::vector<std::string> plan{"plan", "--data", "none"};
+  const std::vector<std::pair<std::vector<std::string>, std::array<std::string, 2>>> cases{
+      {sample, {"--frames", "0"}},
+      {sample, {"--frames", most}},
+      {sample, {"--fps", "0"}},
+      {sample, {"--fps", "nan"}},
+      {sample, {"--shift", "0"}},
+      {sample, {"--guidance", "nan"}},
+      {sample, {"--sampling-steps", "0"}},
+      {heldout, {"--sigmas", "0"}},
+      {heldout, {"--sigmas", "0.5,nan"}},
+      {heldout, {"--sigmas", "1.5"}},
+      {heldout, {"--sigmas", ""}},
+      {plan, {"--ranks", "1000000000"}},
+      {plan, {"--step", most}},
+      {plan, {"--tokens-per-rank", most}},
+      {{"profile", "--out", "none.toml"}, {"--seconds", "nan"}}};
+  for (const auto& [words, flag] : cases) {
+    std::vector<std::string> command{ZT_BINARY};
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), flag.begin(), flag.end());
+    const testing_support::Finished finished = run_process(command);
+    EXPECT_EQ(finished.exit_code, 2) << flag[0] << " " << flag[1] << ": " << finished.output;
+    EXPECT_EQ(finished.output.find("error: " + flag[0]), 0u) << finished.output;
+  }
+}
+
 }  // namespace
 }  // namespace zoetrope
