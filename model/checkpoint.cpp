@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "core/content_hash.h"
 #include "core/files.h"
 
 namespace zoetrope {
@@ -46,6 +49,55 @@ void load_into(const std::string& path, const std::vector<NamedTensor>& views) {
   ZT_REQUIRE(found.empty(), "'", path, "' holds a tensor '", found.begin()->first, "' that this model does not have");
 }
 
+struct DoneEntry {
+  uint64_t bytes = 0;
+  std::string hash;
+};
+
+constexpr const char* kDamaged =
+    "; the checkpoint is damaged: copy it again, or remove its folder and go on from an older one";
+
+/// DONE lists what the checkpoint is made of, so that a file that was cut, changed or lost is found.
+std::string done_text(const fs::path& folder) {
+  nlohmann::ordered_json files;
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths)
+    files[path.filename().string()] = {{"bytes", fs::file_size(path)}, {"hash", file_content_hash(path)}};
+  return nlohmann::ordered_json{{"files", files}}.dump(1) + "\n";
+}
+
+/// Throws: Error when DONE is missing or is no such list.
+std::map<std::string, DoneEntry> read_done(const std::string& folder) {
+  const std::string path = folder + "/DONE";
+  ZT_REQUIRE(fs::exists(path), "'", folder, "' is no complete checkpoint: it has no DONE file");
+  std::map<std::string, DoneEntry> entries;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(read_file(path));
+    for (const auto& [name, value] : json.at("files").items())
+      entries[name] = {value.at("bytes").get<uint64_t>(), value.at("hash").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(join_message("'", path, "' doesn't list the checkpoint's files (", error.what(), ")", kDamaged));
+  }
+  return entries;
+}
+
+/// Throws: Error when the file is not the one that DONE lists.
+void verify(const std::string& folder, const std::map<std::string, DoneEntry>& done, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  const auto entry = done.find(name);
+  ZT_REQUIRE(entry != done.end(), "'", folder, "/DONE' doesn't list ", name, kDamaged);
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(path, error);
+  ZT_REQUIRE(!error, "can't open '", path, "': ", error.message(), kDamaged);
+  ZT_REQUIRE(bytes == entry->second.bytes, "'", path, "' has ", bytes, " bytes, DONE says ", entry->second.bytes,
+             kDamaged);
+  const std::string hash = file_content_hash(path);
+  ZT_REQUIRE(hash == entry->second.hash, "'", path, "' has content hash ", hash, ", DONE says ", entry->second.hash,
+             kDamaged);
+}
+
 void put_in_place(const fs::path& partial, const fs::path& folder) {
   if (fs::exists(folder)) {  // an older save of the same step: both names change hands at once
     ZT_REQUIRE(renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0, "can't exchange '",
@@ -77,12 +129,12 @@ void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const
   write_safetensors(partial / "optimizer.safetensors", moments, metadata);
   if (ema.defined()) write_safetensors(partial / "ema.safetensors", named_views(parameters, ema, ""), metadata);
   write_file_atomically(partial / "state.json", checkpoint.state_json);
-  write_file_atomically(partial / "DONE", "");
+  write_file_atomically(partial / "DONE", done_text(partial));
   put_in_place(partial, folder);
 }
 
 Checkpoint read_checkpoint_state(const std::string& folder) {
-  ZT_REQUIRE(fs::exists(fs::path(folder) / "DONE"), "'", folder, "' is no complete checkpoint: it has no DONE file");
+  verify(folder, read_done(folder), "state.json");
   Checkpoint checkpoint;
   checkpoint.state_json = read_file((fs::path(folder) / "state.json").string());
   const std::string name = fs::path(folder).lexically_normal().filename().string();
@@ -91,25 +143,33 @@ Checkpoint read_checkpoint_state(const std::string& folder) {
   return checkpoint;
 }
 
-Checkpoint load_checkpoint(const std::string& folder, const Parameters& parameters, const Tensor& first, const Tensor& second,
-                           const Tensor& ema) {
+Checkpoint load_checkpoint(const std::string& folder, const Parameters& parameters, const Tensor& first,
+                           const Tensor& second, const Tensor& ema) {
   Checkpoint checkpoint = read_checkpoint_state(folder);
-  const fs::path at(folder);
-  load_into(at / "model.safetensors", named_views(parameters, parameters.values(), ""));
+  const std::map<std::string, DoneEntry> done = read_done(folder);
+  const auto load = [&](const std::string& name, const std::vector<NamedTensor>& views) {
+    verify(folder, done, name);
+    load_into(folder + "/" + name, views);
+  };
+  load("model.safetensors", named_views(parameters, parameters.values(), ""));
   std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
   for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
-  load_into(at / "optimizer.safetensors", moments);
+  load("optimizer.safetensors", moments);
   if (ema.defined()) {
-    ZT_REQUIRE(fs::exists(at / "ema.safetensors"), "'", folder, "' has no EMA weights, but 'optimisation.ema-decay' turns them on");
-    load_into(at / "ema.safetensors", named_views(parameters, ema, ""));
+    ZT_REQUIRE(done.count("ema.safetensors") > 0, "'", folder,
+               "' has no EMA weights, but 'optimisation.ema-decay' turns them on");
+    load("ema.safetensors", named_views(parameters, ema, ""));
   }
   return checkpoint;
 }
 
 Checkpoint load_weights(const std::string& folder, const Parameters& parameters, bool use_ema, bool* used_ema) {
   Checkpoint checkpoint = read_checkpoint_state(folder);
-  const bool ema = use_ema && fs::exists(fs::path(folder) / "ema.safetensors");
-  load_into(fs::path(folder) / (ema ? "ema.safetensors" : "model.safetensors"), named_views(parameters, parameters.values(), ""));
+  const std::map<std::string, DoneEntry> done = read_done(folder);
+  const bool ema = use_ema && done.count("ema.safetensors") > 0;
+  const std::string name = ema ? "ema.safetensors" : "model.safetensors";
+  verify(folder, done, name);
+  load_into(folder + "/" + name, named_views(parameters, parameters.values(), ""));
   if (used_ema) *used_ema = ema;
   return checkpoint;
 }

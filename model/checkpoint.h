@@ -32,11 +32,11 @@ struct Checkpoint {
 };
 
 /// Writes RUN/checkpoints/step-NNNNNN via a temporary folder: model, optimizer (first, second), ema when
-/// defined, state.json, DONE; all synced; then renamed.
+/// defined, state.json, DONE with every file's size and content hash; all synced; then renamed.
 void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const Parameters& parameters,
                      const Tensor& first, const Tensor& second, const Tensor& ema);
-/// Loads into the same buffers, strictly: every name and shape must match.
-/// Throws: Error naming folder, tensor, found and expected.
+/// Loads into the same buffers, strictly: every name and shape must match, every file be as DONE lists it.
+/// Throws: Error naming file, tensor, found and expected.
 Checkpoint load_checkpoint(const std::string& folder, const Parameters& parameters, const Tensor& first,
                            const Tensor& second, const Tensor& ema);
 /// Loads model values alone (the EMA when `use_ema` and present); for sampling.

@@ -3,7 +3,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"
 

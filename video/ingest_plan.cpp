@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "video/captions.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/manifest.h"
 
 namespace zoetrope {

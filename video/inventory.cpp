@@ -4,7 +4,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/ingest_plan.h"
 
 namespace zoetrope {

@@ -7,7 +7,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/journal.h"
 
 namespace zoetrope {

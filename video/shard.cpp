@@ -1,7 +1,7 @@
 #include "video/shard.h"
 
 #include "core/check.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 
 namespace zoetrope {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/media_file.h"
 
 namespace zoetrope {

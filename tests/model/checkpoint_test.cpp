@@ -20,6 +20,14 @@ void overwrite(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
+/// What the reader of the format says of a file by itself.
+std::string read_error(const std::string& path) {
+  try {
+    read_safetensors(path);
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
 class CheckpointTest : public testing::Test {
  protected:
   std::string save(int64_t step) {
@@ -104,18 +112,47 @@ TEST_F(CheckpointTest, DamagedFilesAreErrors) {
     if (trial % 2 == 0) bad.resize(random() % whole.size());
     else bad[random() % 8] ^= char(1 + random() % 255);  // the header's length
     overwrite(path, bad);
-    const std::string error = load_error(folder);
-    EXPECT_NE(error.find("model.safetensors"), std::string::npos) << "trial " << trial << ": " << error;
+    for (const std::string& error : {load_error(folder), read_error(path)})
+      EXPECT_NE(error.find("model.safetensors"), std::string::npos) << "trial " << trial << ": " << error;
   }
   for (int trial = 0; trial < 300;
        ++trial) {  // bytes of the header: an error, or the same content in other words
     std::string bad = whole;
     bad[8 + random() % header] ^= char(1 + random() % 255);
     overwrite(path, bad);
-    load_error(folder);
+    read_error(path);
+    EXPECT_NE(load_error(folder), "") << "trial " << trial;
   }
+  overwrite(path, whole);
+  EXPECT_EQ(load_error(folder), "");
   fs::remove(folder + "/DONE");
   EXPECT_NE(load_error(folder).find("DONE"), std::string::npos);
+}
+
+// One changed bit anywhere, a lost file, or one of another step: an error that names the file.
+TEST_F(CheckpointTest, EveryFileIsTheOneThatWasSaved) {
+  const std::string older = save(4), folder = save(5);
+  std::mt19937_64 random(5);
+  for (const std::string name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const std::string path = folder + "/" + name, whole = read_file(path);
+    for (int trial = 0; trial < 20; ++trial) {
+      std::string bad = whole;
+      bad[random() % bad.size()] ^= char(1 << random() % 8);
+      overwrite(path, bad);
+      const std::string error = load_error(folder);
+      for (const std::string& text : {path, std::string("DONE says"), std::string("older")})
+        EXPECT_NE(error.find(text), std::string::npos) << error;
+    }
+    fs::remove(path);
+    EXPECT_NE(load_error(folder).find(path), std::string::npos) << load_error(folder);
+    overwrite(path, whole);
+    EXPECT_EQ(load_error(folder), "");
+  }
+  fs::copy_file(older + "/model.safetensors", folder + "/model.safetensors",
+                fs::copy_options::overwrite_existing);
+  EXPECT_NE(load_error(folder).find("model.safetensors"), std::string::npos) << load_error(folder);
+  overwrite(folder + "/DONE", "");
+  EXPECT_NE(load_error(folder).find("DONE"), std::string::npos) << load_error(folder);
 }
 
 }  // namespace

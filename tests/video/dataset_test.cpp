@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "core/rng.h"
 #include "tests/support/small_dataset.h"
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 #include "video/dataset.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"

@@ -1,5 +1,5 @@
-// A fast 64-bit hash of files and shards, to notice changes and damage; not for security. Used by ingest and
-// by the checks of a data set.
+// A fast 64-bit hash of files and shards, to notice changes and damage; not for security. Used by ingest, by
+// the checks of a data set and by checkpoints.
 #pragma once
 
 #include <cstdint>

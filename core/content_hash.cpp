@@ -1,4 +1,4 @@
-#include "video/content_hash.h"
+#include "core/content_hash.h"
 
 #include <algorithm>
 #include <bit>
