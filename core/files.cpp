@@ -118,10 +118,13 @@ void check_writable(const std::string& path) {
 void write_file_atomically(const std::string& path, std::string_view content) {
   require_replaceable(path);
   const std::string partial = path + ".partial";
-  {
+  try {
     const OpenFile file(partial, OpenFile::Mode::kReplace);
     file.write(content);
     file.sync();
+  } catch (const Error&) {
+    unlink(partial.c_str());  // a full disk gets its room back
+    throw;
   }
   ZT_REQUIRE(std::rename(partial.c_str(), path.c_str()) == 0, "can't rename '", partial, "' to '", path,
              "': ", std::strerror(errno));

@@ -122,6 +122,13 @@ void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const
   ZT_REQUIRE(!failed, "can't create '", root.string(), "': ", failed.message());
   fs::remove_all(partial, failed);
   ZT_REQUIRE(fs::create_directory(partial, failed), "can't create '", partial.string(), "': ", failed.message());
+  struct GiveRoomBack {  // a full disk: the next checkpoint may fit, or a smaller file of another program
+    const fs::path& partial;
+    ~GiveRoomBack() {
+      std::error_code ignored;
+      fs::remove_all(partial, ignored);  // not there any more once it is in place
+    }
+  } const give_room_back{partial};
   const std::map<std::string, std::string> metadata{{"format", "zoetrope"}, {"step", std::to_string(checkpoint.step)}};
   write_safetensors(partial / "model.safetensors", named_views(parameters, parameters.values(), ""), metadata);
   std::vector<NamedTensor> moments = named_views(parameters, first, "first.");

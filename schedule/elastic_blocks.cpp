@@ -96,6 +96,7 @@ void BlockDraft::merge_waves(const ElasticBatch& batch) {
     while (true) {
       const std::vector<int> members = blocks_[size_t(b)].members;
       std::vector<int> next;
+      next.reserve(members.size());
       for (int slot : members) next.push_back(next_of(slot, b));
       if (!joinable(members, next) || !join_if_fits(batch, b, next)) break;
       for (size_t i = 0; i < members.size(); ++i)

@@ -119,7 +119,7 @@ std::string run_blocking(const Sequences& sequences) {
       if (position[rank] == sequences[rank].size()) continue;
       all_done = false;
       if (!posted[rank]) {
-        if (const std::string problem = post(rank); !problem.empty()) return problem;
+        if (std::string problem = post(rank); !problem.empty()) return problem;
         moved = true;
       } else if (open[rank] == 0) {
         posted[rank] = false;

@@ -60,6 +60,7 @@ std::vector<int> ring_members(const Wave& wave, int64_t sample) {
   }
   std::sort(first.begin(), first.end());
   std::vector<int> members;
+  members.reserve(first.size());
   for (const auto& entry : first) members.push_back(entry.second);
   return members;
 }

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "core/check.h"
-#include "core/files.h"
 #include "core/content_hash.h"
+#include "core/files.h"
 #include "video/journal.h"
 
 namespace zoetrope {
@@ -149,14 +149,7 @@ void DatasetWriter::close_batch() {
     const std::string bytes = shard_.finish();
     record.bytes = int64_t(bytes.size());
     record.hash = content_hash(bytes);
-    const std::string path = folder_ + "/" + record.file;
-    try {
-      write_file_atomically(path, bytes);
-    } catch (...) {
-      std::error_code ignored;
-      fs::remove(path + ".partial", ignored);  // a full disk gets its room back
-      throw;
-    }
+    write_file_atomically(folder_ + "/" + record.file, bytes);
     batch.shard = record;
     shards_.push_back(std::move(record));
   }

@@ -187,6 +187,7 @@ class Ingest {
 
   IngestResult run(const std::function<void(const IngestProgress&)>& progress) {
     IngestResult result;
+    std::error_code ignored;  // a finished data set may lie on a disk that can't be written
     result.warnings = plan_.warnings;
     result.ignored_files = plan_.ignored_files;
     open();
@@ -198,9 +199,9 @@ class Ingest {
       writer_.reset();
     } else {
       result.was_complete = true;
-      fs::remove(journal_path(request_.dataset));
+      fs::remove(journal_path(request_.dataset), ignored);
     }
-    fs::remove(inventory_path(request_.dataset));
+    fs::remove(inventory_path(request_.dataset), ignored);
     forget_previous(request_.dataset);
     result.entries = read_manifest(request_.dataset + "/manifest.jsonl");
     return result;

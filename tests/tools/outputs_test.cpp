@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "tests/support/process.h"
-#include "tests/support/small_dataset.h"
+#include "tests/support/training.h"
 
 namespace zoetrope {
 namespace {
@@ -64,6 +64,21 @@ TEST(Outputs, MeasuringCommandsDoToo) {
   expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--out"}, out, 3, "No such file");
   expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--timeline"}, out, 3,
                  "No such file");
+}
+
+TEST(Outputs, AFullDiskLeavesNoHalfCheckpointAndTheRunGoesOn) {
+  const testing_support::TrainingFixture fixture;
+  const std::string run = fixture.run("full");
+  std::vector<std::string> words = fixture.command(run, {"--steps", "2", "--checkpoint-every", "1"});
+  std::string line = "trap '' XFSZ; ulimit -f 64; exec";  // a limit on files fails as a full disk does
+  for (const std::string& word : words) line += " '" + word + "'";
+  const Finished full = run_process({"sh", "-c", line});
+  EXPECT_EQ(full.exit_code, 3) << full.output;
+  EXPECT_NE(full.output.find("error: can't write '" + run + "/checkpoints/step-000001.partial/"),
+            std::string::npos)
+      << full.output;
+  EXPECT_TRUE(std::filesystem::is_empty(run + "/checkpoints"));
+  EXPECT_EQ(fixture.train(run, {"--steps", "2", "--resume", "auto"}).exit_code, 0);
 }
 
 TEST(Outputs, ADeviceIsNeverReplaced) {
