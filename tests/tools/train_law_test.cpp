@@ -121,5 +121,18 @@ TEST_F(TrainLaw, SigtermSavesAndEnds) {
   EXPECT_TRUE(std::filesystem::exists(run + name)) << name;
 }
 
+// Weights beyond f32 are never saved: --resume auto would lead into them again, and older checkpoints would
+// go.
+TEST_F(TrainLaw, WeightsThatAreNotFiniteAreNotSaved) {
+  for (const std::string ranks : {"1", "2"}) {
+    const std::string run = fixture_.run("diverged" + ranks);
+    const Finished diverged = fixture_.train(run, {"--ranks", ranks, "--steps", "4", "--checkpoint-every",
+                                                   "1", "--learning-rate", "1e39", "--warmup-steps", "2"});
+    EXPECT_EQ(diverged.exit_code, 3) << diverged.output;
+    EXPECT_NE(diverged.output.find("not finite"), std::string::npos) << diverged.output;
+    EXPECT_FALSE(std::filesystem::exists(run + "/checkpoints/step-000001")) << diverged.output;
+  }
+}
+
 }  // namespace
 }  // namespace zoetrope
