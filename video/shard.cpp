@@ -199,7 +199,9 @@ void ShardReader::read_tokens(int64_t sample, int64_t begin, int64_t end, const 
                rows.row_size() == 3 * patch_.t * patch_.h * patch_.w,
            "rows ", rows.shape_text(), " for ", end - begin, " tokens of ",
            3 * patch_.t * patch_.h * patch_.w, " u8");
-  file_.read_rows("tokens", from.first_row + begin, rows);
+  try {
+    file_.read_rows("tokens", from.first_row + begin, rows);
+  } catch (const Error& error) { throw Error(join_message("sample '", from.name, "': ", error.what())); }
 }
 
 std::vector<FrameSource> ShardReader::read_sources(int64_t sample) const {

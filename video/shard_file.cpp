@@ -12,20 +12,29 @@ namespace {
 
 constexpr int64_t kChunkBytes = 64 << 10;  // read granularity: small beside a rank's range, big beside a seek
 
-std::mutex& library_lock() {
-  static std::mutex lock;
-  return lock;
-}
-
-/// Turns HDF5's own printing and its exit handler off, once: after a full disk the handler would try again.
-void prepare_library() {
-  static const bool done = [] {
-    H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    return true;
-  }();
+/// Turns HDF5's own exit handler off, once: after a full disk it would try again.
+void turn_exit_handler_off() {
+  static const bool done = [] { return H5dont_atexit() >= 0; }();
   (void)done;
 }
+
+/// One thread in the library at a time. Its own printing of errors is off, which counts for each thread
+/// alone.
+class LibraryGuard {
+ public:
+  LibraryGuard() : guard_(mutex()) {
+    turn_exit_handler_off();
+    thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+    (void)quiet;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex lock;
+    return lock;
+  }
+  std::lock_guard<std::mutex> guard_;
+};
 
 herr_t take_description(unsigned depth, const H5E_error2_t* error, void* text) {
   if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(text) = error->desc;
@@ -110,8 +119,7 @@ struct ShardImage::State {
 };
 
 ShardImage::ShardImage() : state_(std::make_unique<State>()) {
-  const std::lock_guard guard(library_lock());
-  prepare_library();
+  const LibraryGuard guard;
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   require(H5Pset_fapl_core(access, 1 << 20, false), "new shard", "set up a file in memory");
   state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
@@ -119,14 +127,14 @@ ShardImage::ShardImage() : state_(std::make_unique<State>()) {
 }
 
 ShardImage::~ShardImage() {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   state_.reset();
 }
 
 void ShardImage::write(const std::string& name, const Tensor& values) {
   ZT_CHECK(values.dense() && (values.dims() == 1 || values.dims() == 2), "array '", name, "' is ",
            values.shape_text());
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   const hsize_t extents[2] = {hsize_t(values.dim(0)), values.dims() == 2 ? hsize_t(values.dim(1)) : 0};
   const Handle space(H5Screate_simple(values.dims(), extents, nullptr), H5Sclose);
   const Handle properties = creation_properties();
@@ -140,7 +148,7 @@ void ShardImage::write(const std::string& name, const Tensor& values) {
 }
 
 void ShardImage::create_rows(const std::string& name, int64_t features) {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   state_->features = hsize_t(features);
   const hsize_t none[2] = {0, hsize_t(features)}, unlimited[2] = {H5S_UNLIMITED, hsize_t(features)};
   const hsize_t chunk[2] = {hsize_t(std::max<int64_t>(1, kChunkBytes / features)), hsize_t(features)};
@@ -159,7 +167,7 @@ void ShardImage::append_rows(const Tensor& rows) {
                hsize_t(rows.row_size()) == state_->features,
            "rows ", rows.shape_text(), ", expected [N, ", state_->features, "] u8");
   if (rows.rows() == 0) return;
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   const hsize_t start[2] = {state_->num_rows, 0}, count[2] = {hsize_t(rows.rows()), state_->features};
   const hsize_t extents[2] = {state_->num_rows + count[0], state_->features};
   require(H5Dset_extent(state_->rows, extents), "new shard", "grow the payload");
@@ -173,7 +181,7 @@ void ShardImage::append_rows(const Tensor& rows) {
 }
 
 std::string ShardImage::bytes() const {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   require(H5Fflush(state_->file, H5F_SCOPE_LOCAL), "new shard", "flush it");
   const ssize_t size = H5Fget_file_image(state_->file, nullptr, 0);
   require(size, "new shard", "measure it");
@@ -188,8 +196,7 @@ struct ShardFile::State {
 };
 
 ShardFile::ShardFile(const std::string& path) : state_(std::make_unique<State>()) {
-  const std::lock_guard guard(library_lock());
-  prepare_library();
+  const LibraryGuard guard;
   state_->path = path;
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Sealed shards never change, and network file systems often refuse locks.
@@ -198,14 +205,14 @@ ShardFile::ShardFile(const std::string& path) : state_(std::make_unique<State>()
 }
 
 ShardFile::~ShardFile() {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   state_.reset();
 }
 
 const std::string& ShardFile::path() const { return state_->path; }
 
 Tensor ShardFile::read(const std::string& name, DType dtype) const {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   const Handle dataset = open_dataset(state_->file, state_->path, name);
   int dims = 0;
   hsize_t extents[2] = {0, 0};
@@ -219,7 +226,7 @@ Tensor ShardFile::read(const std::string& name, DType dtype) const {
 }
 
 void ShardFile::shape_of_rows(const std::string& name, int64_t& rows, int64_t& features) const {
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   int dims = 0;
   hsize_t extents[2] = {0, 0};
   extents_of(open_dataset(state_->file, state_->path, name), state_->path, name, dims, extents);
@@ -229,7 +236,7 @@ void ShardFile::shape_of_rows(const std::string& name, int64_t& rows, int64_t& f
 
 void ShardFile::read_rows(const std::string& name, int64_t begin, const Tensor& out) const {
   if (out.size() == 0) return;
-  const std::lock_guard guard(library_lock());
+  const LibraryGuard guard;
   const Handle dataset = open_dataset(state_->file, state_->path, name);
   const hsize_t start[2] = {hsize_t(begin), 0}, count[2] = {hsize_t(out.rows()), hsize_t(out.row_size())};
   const Handle source(H5Dget_space(dataset), H5Sclose);

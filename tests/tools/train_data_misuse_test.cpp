@@ -1,0 +1,48 @@
+// Data sets that are damaged or not the run's: training ends on all ranks, naming file and sample.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/files.h"
+#include "tests/support/training.h"
+#include "video/dataset.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace testing_support;
+
+/// Flips a bit of the first occurrence of the bytes.
+void spoil(const std::string& path, const std::string& bytes) {
+  std::string content = read_file(path);
+  const size_t at = content.find(bytes);
+  ASSERT_NE(at, std::string::npos);
+  content[at] = char(content[at] ^ 1);
+  write_file_atomically(path, content);
+}
+
+TEST(TrainDataMisuse, ADamagedPayloadNamesFileAndSampleOnce) {
+  const TrainingFixture fixture;
+  const std::string shard = fixture.data().folder() + "/shard-00000.h5";
+  std::string payload;
+  {
+    const Dataset dataset(fixture.data().folder());
+    const Tensor row = Tensor::empty({1, dataset.features()}, DType::kU8);
+    dataset.read_tokens(0, 0, 1, row);
+    payload.assign(static_cast<const char*>(row.raw()), size_t(row.bytes()));
+  }
+  spoil(shard, payload);
+  for (const std::string ranks : {"1", "2"}) {
+    const Finished finished =
+        fixture.train(fixture.run("damaged" + ranks), {"--ranks", ranks, "--steps", "8"});
+    EXPECT_EQ(finished.exit_code, 3) << finished.output;
+    for (const std::string& text :
+         {std::string("error: "), shard, std::string("sample '"), std::string("checksum")})
+      EXPECT_NE(finished.output.find(text), std::string::npos) << text << "\n" << finished.output;
+    EXPECT_EQ(finished.output.find("HDF5-DIAG"), std::string::npos) << finished.output;
+  }
+}
+
+}  // namespace
+}  // namespace zoetrope
