@@ -38,18 +38,27 @@ struct Sample {
   auto operator<=>(const Sample&) const = default;
 };
 
-/// All ranks' samples, without repetition, as text.
-std::string list_samples(Comm& comm, const std::set<Sample>& mine) {
+/// All ranks' samples, without repetition.
+std::set<Sample> all_samples(Comm& comm, const std::set<Sample>& mine) {
   const auto counts = gather_values(comm, int64_t(mine.size()));
   std::vector<Sample> padded(mine.begin(), mine.end());
   padded.resize(size_t(std::max<int64_t>(1, *std::ranges::max_element(counts))), {-1, -1});
   const std::vector<std::byte> bytes = comm.all_gather(padded.data(), int64_t(padded.size() * sizeof(Sample)));
   std::vector<Sample> all(padded.size() * size_t(comm.size()));
   std::memcpy(static_cast<void*>(all.data()), bytes.data(), bytes.size());
-  std::string text;
-  for (const Sample& s : std::set<Sample>(all.begin(), all.end()))
-    if (s.sample >= 0) text += join_message(text.empty() ? "" : ", ", s.sample, " (draw ", s.draw, ")");
-  return text;
+  std::set<Sample> samples(all.begin(), all.end());
+  std::erase_if(samples, [](const Sample& s) { return s.sample < 0; });
+  return samples;
+}
+
+/// The message ends with the samples.
+NonFiniteError non_finite(std::string message, const std::set<Sample>& samples) {
+  std::vector<int64_t> indices;
+  for (const Sample& s : samples) {
+    message += join_message(indices.empty() ? " " : ", ", s.sample, " (draw ", s.draw, ")");
+    indices.push_back(s.sample);
+  }
+  return {message, indices};
 }
 
 /// What a rank tells the others at the end of a step.
@@ -99,11 +108,13 @@ StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global
   result.grad_norm = std::sqrt(ops.sum_squares(parameters.grads()));
   // Gradients and the gathered sums are bit-equal on all ranks, so that all of them take the same branch.
   if (!std::isfinite(result.loss))
-    throw Error(join_message("step ", step + 1, ": the loss is ", result.loss, "; samples with a non-finite loss: ",
-                             list_samples(comm, broken), "; their data or the learning rate is at fault"));
+    throw non_finite(join_message("step ", step + 1, ": the loss is ", result.loss,
+                                  "; the data or the learning rate is at fault; samples with a non-finite loss:"),
+                     all_samples(comm, broken));
   if (!std::isfinite(result.grad_norm))
-    throw Error(join_message("step ", step + 1, ": the gradient norm is ", result.grad_norm, " at a loss of ",
-                             result.loss, "; samples of the step: ", list_samples(comm, seen)));
+    throw non_finite(join_message("step ", step + 1, ": the gradient norm is ", result.grad_norm, " at a loss of ",
+                                  result.loss, "; samples of the step:"),
+                     all_samples(comm, seen));
   return result;
 }
 

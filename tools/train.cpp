@@ -78,6 +78,27 @@ void save(const TrainSetup& setup, RunState& state, const Rank& rank, int64_t st
   rank.comm.barrier();  // nobody goes on, or ends, before the checkpoint is whole
 }
 
+/// Loss and gradients of a loaded step; an error of them names the clips.
+StepResult loss_and_gradients(const Prefetcher::Loaded& loaded, int64_t step, const TrainConfig& config,
+                              Rank& rank, const Dataset& dataset) {
+  try {
+    return run_loss_and_gradients(
+        loaded.step.plan, step, loss_count(loaded.step.total_tokens, config.model), rank.comm, rank.flow,
+        rank.attention, rank.sync, rank.parameters, [&](int64_t wave) { return loaded.waves[size_t(wave)]; },
+        *rank.ops);
+  } catch (const NonFiniteError& error) {
+    std::string clips;
+    for (const int64_t sample : error.samples)
+      clips +=
+          (clips.empty() ? "" : ", ") + dataset.samples()[size_t(loaded.step.samples[size_t(sample)])].name;
+    throw Error(join_message(
+        error.what(), "; clips: ", clips,
+        ". Where --resume auto leads here again, remove the newest "
+        "checkpoint's folder and go on from an older one, at a lower learning rate or with other data "
+        "(--change config,data)"));
+  }
+}
+
 int train(TrainSetup& setup, Comm& comm) {
   const StopSignal stop;
   const Dataset dataset(setup.config.data.data);
@@ -107,10 +128,7 @@ int train(TrainSetup& setup, Comm& comm) {
     const Clock::time_point start = Clock::now();
     const Prefetcher::Loaded loaded = prefetcher.next();
     check_same_plan(comm, loaded.step.plan_hash, step);
-    const StepResult result = run_loss_and_gradients(
-        loaded.step.plan, step, loss_count(loaded.step.total_tokens, config.model), comm, rank.flow,
-        rank.attention, rank.sync, rank.parameters, [&](int64_t wave) { return loaded.waves[size_t(wave)]; },
-        *rank.ops);
+    const StepResult result = loss_and_gradients(loaded, step, config, rank, dataset);
     rank.optimizer.step(step, result.grad_norm);
 
     const StepMetrics metrics = measure(step, result, loaded.step, setup, rank, seconds_since(start));

@@ -44,5 +44,20 @@ TEST(TrainDataMisuse, ADamagedPayloadNamesFileAndSampleOnce) {
   }
 }
 
+TEST(TrainDataMisuse, ANonFiniteLossNamesStepSamplesAndClipsAndKeepsTheCheckpoint) {
+  const TrainingFixture fixture;
+  const std::string run = fixture.run("diverging");
+  ASSERT_EQ(fixture.train(run, {"--steps", "1", "--learning-rate", "1e30"}).exit_code, 0);
+  const auto before = checkpoint_tensors(run + "/checkpoints/step-000001");
+  for (const std::string ranks : {"1", "2"}) {
+    const Finished finished =
+        fixture.train(run, {"--ranks", ranks, "--steps", "9", "--learning-rate", "1e30", "--resume", "auto"});
+    EXPECT_EQ(finished.exit_code, 3) << finished.output;
+    for (const std::string text : {"step 2: ", "(draw 4)", "; clips: clip-", "older one"})
+      EXPECT_NE(finished.output.find(text), std::string::npos) << text << "\n" << finished.output;
+    EXPECT_TRUE(checkpoint_tensors(run + "/checkpoints/step-000001") == before);
+  }
+}
+
 }  // namespace
 }  // namespace zoetrope
