@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "model/ops/cpu/attention_common.h"
 #include "model/ops/ops.h"
 #include "tests/support/close.h"
 #include "tests/support/op_tensors.h"
@@ -25,9 +26,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Backend {
   explicit Backend(int threads = 2)
-      : pool(threads), workspace(64 << 20, Device::kCpu, "test"), ops(make_ops(Device::kCpu, pool, workspace)) {}
+      : pool(threads),
+        workspace(64 << 20, Device::kCpu, "test"),
+        workspace_of_kernels(64 << 20, Device::kCpu, "test of kernels"),
+        ops(make_ops(Device::kCpu, pool, workspace)) {}
   ThreadPool pool;
   Arena workspace;
+  mutable Arena workspace_of_kernels;
   std::unique_ptr<Ops> ops;
 };
 
@@ -37,6 +42,15 @@ struct Case {
   DType compute = DType::kF32;
   double size = 1;  ///< of q and k: large ones make the softmax nearly one-hot
 };
+
+/// The kernel that `Ops` chooses, or the one by block products, which serves processors without tiles.
+enum class Kernel { kChosen, kBlocks };
+
+/// Kernels that a case can run on here.
+std::vector<Kernel> kernels(DType compute) {
+  if (compute == DType::kBF16 && cpu::has_tiles()) return {Kernel::kChosen, Kernel::kBlocks};
+  return {Kernel::kChosen};
+}
 
 double largest(const Tensor& x) {
   double most = 0;
@@ -134,6 +148,25 @@ struct Problem {
   }
 };
 
+const std::function<void()> kNoProgress;
+
+cpu::AttentionCall call_of(const Backend& backend, const Problem& p, std::span<const AttentionItem> items) {
+  return {p.q,        p.k, p.v, items, p.H, p.K, float(p.scale), backend.pool, backend.workspace_of_kernels,
+          kNoProgress};
+}
+void forward(const Backend& backend, Kernel kernel, const Problem& p, std::span<const AttentionItem> items,
+             const Tensor& out, const Tensor& lse, bool accumulate) {
+  if (kernel == Kernel::kBlocks)
+    return cpu::attention_by_blocks(call_of(backend, p, items), out, lse, accumulate);
+  backend.ops->attention(out, lse, p.q, p.k, p.v, items, p.H, p.scale, accumulate);
+}
+void backward(const Backend& backend, Kernel kernel, const Problem& p, const Tensor& dq, const Tensor& dk,
+              const Tensor& dv, const Tensor& lse, const Tensor& delta) {
+  if (kernel == Kernel::kBlocks)
+    return cpu::attention_backward_by_blocks(call_of(backend, p, p.c.items), dq, dk, dv, p.dout, lse, delta);
+  backend.ops->attention_backward(dq, dk, dv, p.dout, p.q, p.k, p.v, lse, delta, p.c.items, p.H, p.scale);
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType compute : {DType::kF32, DType::kBF16}) {
@@ -143,14 +176,18 @@ std::vector<Case> cases() {
     all.push_back({1, 64, {{0, 1, 0, 2000}}, compute});
     all.push_back({1, 128, {{0, 500, 0, 1}}, compute});
     all.push_back({2, 24, {{0, 5, 3, 3}, {5, 5, 3, 9}, {6, 9, 9, 12}}, compute});  // empty ranges
-    all.push_back({2, 32, {{0, 64, 0, 128}, {64, 128, 128, 256}}, compute, 4});     // nearly one-hot
+    all.push_back({2, 32, {{0, 64, 0, 128}, {64, 128, 128, 256}}, compute, 4});    // nearly one-hot
+    all.push_back({1, 96, {{0, 65, 0, 65}, {65, 161, 65, 650}}, compute});  // more keys than a span packs
+    all.push_back({1, 64, {{0, 1100, 0, 33}, {1100, 1107, 33, 1100}}, compute});
+    all.push_back({2, 32, {{0, 70, 0, 90}}, compute, 12});  // scores beyond 2^-126 of their maximum
     all.push_back({2, 64, {}, compute});
   }
   return all;
 }
 
 std::string name_of_case(const Case& c) {
-  std::string text = join_message(c.heads, " heads of ", c.head_width, " ", name_of(c.compute), " size ", c.size);
+  std::string text =
+      join_message(c.heads, " heads of ", c.head_width, " ", name_of(c.compute), " size ", c.size);
   for (const AttentionItem& i : c.items)
     text += join_message(" [", i.q_begin, ",", i.q_end, ")x[", i.kv_begin, ",", i.kv_end, ")");
   return text;
@@ -167,7 +204,8 @@ double lse_bound(const Problem& p, int64_t t, int64_t h) {
 }
 /// Gradients: each term p (dp - delta) errs by the error of p (reach), of dp and of the long sum.
 double gradient_bound(const Problem& p, double mass, int64_t count) {
-  const double f32 = kUnitF32 * (4 * p.largest_reach + 8 + 2 * std::sqrt(double(count)) + 2 * std::sqrt(double(p.K)));
+  const double f32 =
+      kUnitF32 * (4 * p.largest_reach + 8 + 2 * std::sqrt(double(count)) + 2 * std::sqrt(double(p.K)));
   return mass * (p.c.compute == DType::kF32 ? f32 : f32 + 4 * kUnitBF16) + 1e-30;
 }
 
@@ -176,20 +214,25 @@ TEST(CpuAttention, ForwardEqualsSoftmaxInDouble) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(name_of_case(c));
     const Problem p(c);
-    for (const DType out_type : {c.compute, DType::kF32}) {
-      const Output out(p.T, p.D, out_type, 5.0);
-      const Tensor lse = random_matrix(p.T, p.H, 9), untouched = test::clone(lse);
-      backend.ops->attention(out.view(), lse, p.q, p.k, p.v, c.items, c.heads, p.scale, false);
-      const auto owned = [&](int64_t t) { return p.item_of_query[size_t(t)] != nullptr; };
-      EXPECT_TRUE(all_within(out.view(), [&](int64_t t, int64_t i) { return owned(t) ? p.out[size_t(t * p.D + i)] : 5.0; },
-                             [&](int64_t t, int64_t i) {
-                               return out_bound(p, t, i) + test::store_bound(out_type, p.out[size_t(t * p.D + i)]);
-                             }));
-      EXPECT_TRUE(all_within(
-          lse, [&](int64_t t, int64_t h) { return owned(t) ? p.lse[size_t(t * p.H + h)] : element(untouched, t, h); },
-          [&](int64_t t, int64_t h) { return lse_bound(p, t, h); }));
-      EXPECT_TRUE(out.guards_intact());
-    }
+    for (const Kernel kernel : kernels(c.compute))
+      for (const DType out_type : {c.compute, DType::kF32}) {
+        const Output out(p.T, p.D, out_type, 5.0);
+        const Tensor lse = random_matrix(p.T, p.H, 9), untouched = test::clone(lse);
+        forward(backend, kernel, p, c.items, out.view(), lse, false);
+        const auto owned = [&](int64_t t) { return p.item_of_query[size_t(t)] != nullptr; };
+        EXPECT_TRUE(all_within(
+            out.view(), [&](int64_t t, int64_t i) { return owned(t) ? p.out[size_t(t * p.D + i)] : 5.0; },
+            [&](int64_t t, int64_t i) {
+              return out_bound(p, t, i) + test::store_bound(out_type, p.out[size_t(t * p.D + i)]);
+            }));
+        EXPECT_TRUE(all_within(
+            lse,
+            [&](int64_t t, int64_t h) {
+              return owned(t) ? p.lse[size_t(t * p.H + h)] : element(untouched, t, h);
+            },
+            [&](int64_t t, int64_t h) { return lse_bound(p, t, h); }));
+        EXPECT_TRUE(out.guards_intact());
+      }
   }
 }
 
@@ -198,27 +241,29 @@ TEST(CpuAttention, BackwardEqualsGradientInDouble) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(name_of_case(c));
     const Problem p(c);
-    const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
-    const Tensor delta = Tensor::zeros({p.T, p.H}, DType::kF32);
-    backend.ops->attention(out, lse, p.q, p.k, p.v, c.items, c.heads, p.scale, false);
-    backend.ops->attention_delta(delta, p.dout, out, c.heads);
-    const Output dq(p.T, p.D, DType::kF32, 0.5), dk(p.Tk, p.D, DType::kF32, 0.5), dv(p.Tk, p.D, DType::kF32, 0.5);
-    backend.ops->attention_backward(dq.view(), dk.view(), dv.view(), p.dout, p.q, p.k, p.v, lse, delta, c.items,
-                                    c.heads, p.scale);
-    const auto check = [&](const Output& found, const std::vector<double>& answer, const std::vector<double>& mass,
-                           int64_t count) {
-      EXPECT_TRUE(all_within(found.view(),
-                             [&](int64_t t, int64_t i) { return 0.5 + answer[size_t(t * p.D + i)]; },
-                             [&](int64_t t, int64_t i) {
-                               // += onto 0.5 rounds partial sums of that size.
-                               return gradient_bound(p, mass[size_t(t * p.D + i)], count) +
-                                      test::dot_bound(0.5, 0.5 + answer[size_t(t * p.D + i)], count);
-                             }));
-      EXPECT_TRUE(found.guards_intact());
-    };
-    check(dq, p.dq, p.dq_mass, p.Tk);
-    check(dk, p.dk, p.dk_mass, p.T);
-    check(dv, p.dv, p.dv_mass, p.T);
+    for (const Kernel kernel : kernels(c.compute)) {
+      const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
+      const Tensor delta = Tensor::zeros({p.T, p.H}, DType::kF32);
+      forward(backend, kernel, p, c.items, out, lse, false);
+      backend.ops->attention_delta(delta, p.dout, out, c.heads);
+      const Output dq(p.T, p.D, DType::kF32, 0.5), dk(p.Tk, p.D, DType::kF32, 0.5),
+          dv(p.Tk, p.D, DType::kF32, 0.5);
+      backward(backend, kernel, p, dq.view(), dk.view(), dv.view(), lse, delta);
+      const auto check = [&](const Output& found, const std::vector<double>& answer,
+                             const std::vector<double>& mass, int64_t count) {
+        EXPECT_TRUE(all_within(
+            found.view(), [&](int64_t t, int64_t i) { return 0.5 + answer[size_t(t * p.D + i)]; },
+            [&](int64_t t, int64_t i) {
+              // += onto 0.5 rounds partial sums of that size.
+              return gradient_bound(p, mass[size_t(t * p.D + i)], count) +
+                     test::dot_bound(0.5, 0.5 + answer[size_t(t * p.D + i)], count);
+            }));
+        EXPECT_TRUE(found.guards_intact());
+      };
+      check(dq, p.dq, p.dq_mass, p.Tk);
+      check(dk, p.dk, p.dk_mass, p.T);
+      check(dv, p.dv, p.dv_mass, p.T);
+    }
   }
 }
 
@@ -226,19 +271,24 @@ TEST(CpuAttention, KeyRangesMergeToTheWhole) {
   const Backend backend;
   for (const DType compute : {DType::kF32, DType::kBF16}) {
     const Problem p({2, 64, {{0, 70, 0, 151}}, compute, 2});
-    const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::empty({p.T, p.H}, DType::kF32);
-    const float nothing = -std::numeric_limits<float>::infinity();
-    std::fill_n(lse.data<float>(), lse.size(), nothing);
-    // Uneven ranges, an empty one first, in the middle and last.
-    for (const auto& [begin, end] : std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {100, 151}, {7, 7}, {0, 1}, {1, 100}, {151, 151}}) {
-      const AttentionItem item{0, 70, begin, end};
-      backend.ops->attention(out, lse, p.q, p.k, p.v, std::span(&item, 1), p.H, p.scale, true);
+    for (const Kernel kernel : kernels(compute)) {
+      const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::empty({p.T, p.H}, DType::kF32);
+      const float nothing = -std::numeric_limits<float>::infinity();
+      std::fill_n(lse.data<float>(), lse.size(), nothing);
+      // Uneven ranges, an empty one first, in the middle and last.
+      for (const auto& [begin, end] : std::vector<std::pair<int64_t, int64_t>>{
+               {0, 0}, {100, 151}, {7, 7}, {0, 1}, {1, 100}, {151, 151}}) {
+        const AttentionItem item{0, 70, begin, end};
+        forward(backend, kernel, p, std::span(&item, 1), out, lse, true);
+      }
+      const auto inside = [&](int64_t t) { return t < 70; };
+      EXPECT_TRUE(all_within(
+          out, [&](int64_t t, int64_t i) { return inside(t) ? p.out[size_t(t * p.D + i)] : 0; },
+          [&](int64_t t, int64_t i) { return 2 * out_bound(p, t, i); }));
+      EXPECT_TRUE(all_within(
+          lse, [&](int64_t t, int64_t h) { return inside(t) ? p.lse[size_t(t * p.H + h)] : double(nothing); },
+          [&](int64_t t, int64_t h) { return 2 * lse_bound(p, t, h); }));
     }
-    const auto inside = [&](int64_t t) { return t < 70; };
-    EXPECT_TRUE(all_within(out, [&](int64_t t, int64_t i) { return inside(t) ? p.out[size_t(t * p.D + i)] : 0; },
-                           [&](int64_t t, int64_t i) { return 2 * out_bound(p, t, i); }));
-    EXPECT_TRUE(all_within(lse, [&](int64_t t, int64_t h) { return inside(t) ? p.lse[size_t(t * p.H + h)] : double(nothing); },
-                           [&](int64_t t, int64_t h) { return 2 * lse_bound(p, t, h); }));
   }
 }
 
@@ -249,7 +299,8 @@ TEST(CpuAttention, ThreadCountDoesNotChangeABit) {
     for (const int threads : {1, 2, 3}) {
       const Backend backend(threads);
       const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
-      const Tensor delta = Tensor::zeros({p.T, p.H}, DType::kF32), dq = Tensor::zeros({p.T, p.D}, DType::kF32);
+      const Tensor delta = Tensor::zeros({p.T, p.H}, DType::kF32),
+                   dq = Tensor::zeros({p.T, p.D}, DType::kF32);
       const Tensor dk = Tensor::zeros({p.Tk, p.D}, DType::kF32), dv = Tensor::zeros({p.Tk, p.D}, DType::kF32);
       backend.ops->attention(out, lse, p.q, p.k, p.v, p.c.items, p.H, p.scale, false);
       backend.ops->attention_delta(delta, p.dout, out, p.H);

@@ -16,22 +16,6 @@ using simd::store;
 
 constexpr int64_t kVectors = kQueries / simd::kLanes;
 
-// Note [CP softmax merge]: softmax over keys A and B together follows from the two separate results (o, l),
-// l the log of the sum of exponentials: m = max(l_A, l_B), w_i = e^(l_i - m), o = (w_A o_A + w_B o_B) /
-// (w_A + w_B), l = m + log(w_A + w_B). No keys at all is (0, -inf), the neutral element: m = -inf must be
-// caught, since -inf - -inf is NaN.
-void merge_row(float* out, float& lse, const float* added, float added_lse, int64_t width) {
-  if (added_lse == kMinusInfinity) return;
-  const float top = added_lse > lse ? added_lse : lse;
-  const float old_weight = std::exp(lse - top), new_weight = std::exp(added_lse - top);
-  const float total = old_weight + new_weight;
-  const float keep = old_weight / total, take = new_weight / total;
-  simd::for_lanes(width, [&](int64_t i, int64_t n) {
-    store(out + i, keep * load(out + i, n) + take * load(added + i, n), n);
-  });
-  lse = top + std::log(total);
-}
-
 /// Work space of one thread; E is the element type of block products.
 template <class E>
 struct ForwardSpace {
@@ -49,16 +33,16 @@ struct ForwardSpace {
         top(space.take<float>(kChunk)),
         total(space.take<float>(kChunk)),
         bytes(space.used()) {}
-  int64_t width;                             // K with zeros behind
+  int64_t width;                               // K with zeros behind
   E *queries, *keys, *values, *stage, *pairs;  // queries [width, 64] per block; values [width, keys]
-  float* scores;                             // [keys, 64]
-  E* weights;                                // bf16: probabilities as pairs of keys
-  float *out, *rows, *top, *total;           // out [width, 64] per block
+  float* scores;                               // [keys, 64]
+  E* weights;                                  // bf16: probabilities as pairs of keys
+  float *out, *rows, *top, *total;             // out [width, 64] per block
   int64_t bytes;
 };
 
-/// Probabilities of one block of scores in place (f32) or as pairs (bf16), with the running maximum and sum of
-/// each query renewed; returns false when no maximum rose, so that outputs need no rescaling by `shrink`.
+/// Probabilities of one block of scores in place (f32) or as pairs (bf16), with the running maximum and sum
+/// of each query renewed; returns false when no maximum rose, so that outputs need no rescaling by `shrink`.
 template <class E>
 bool soften(float* scores, E* weights, int64_t count, int64_t padded, float* top, float* total, float* shrink,
             float scale2) {
@@ -106,20 +90,21 @@ template <class E>
 void attend_keys(const ForwardSpace<E>& w, int64_t num_blocks, int64_t count, int64_t K, float scale2) {
   // f32 products take any number of rows; bf16 ones reduce 32 at a time, over zeros.
   constexpr bool kPairs = std::is_same_v<E, bf16>;
-  const int64_t padded = padded_extent<E>(count), rows = kPairs ? padded : count, depth = kPairs ? w.width : K;
+  const int64_t padded = padded_extent<E>(count), rows = kPairs ? padded : count,
+                depth = kPairs ? w.width : K;
   for (int64_t b = 0; b < num_blocks; ++b) {
     float* out = w.out + b * kQueries * w.width;
     float shrink[kQueries];
-    block_product(w.scores, kQueries, w.keys, w.width, w.queries + b * kQueries * w.width, kQueries, rows, kQueries,
-                  depth, false);
-    if (soften(w.scores, w.weights, count, padded, w.top + b * kQueries, w.total + b * kQueries, shrink, scale2))
+    block_product(w.scores, kQueries, w.keys, w.width, w.queries + b * kQueries * w.width, kQueries, rows,
+                  kQueries, depth, false);
+    if (soften(w.scores, w.weights, count, padded, w.top + b * kQueries, w.total + b * kQueries, shrink,
+               scale2))
       for (int64_t c = 0; c < K; ++c)
         for (int j = 0; j < kVectors; ++j)
           store(out + c * kQueries + 16 * j, load(out + c * kQueries + 16 * j) * load(shrink + 16 * j));
     if constexpr (kPairs)
       block_product(out, kQueries, w.values, padded, w.weights, kQueries, w.width, kQueries, padded, true);
-    else
-      block_product(out, kQueries, w.values, padded, w.scores, kQueries, K, kQueries, count, true);
+    else block_product(out, kQueries, w.values, padded, w.scores, kQueries, K, kQueries, count, true);
   }
 }
 
@@ -134,7 +119,6 @@ struct Forward {
 
   void run(const AttentionTask& task, void* space, bool report) const {
     const ForwardSpace<E> w(Space(space), K);
-    const TileScope tiles;
     const int64_t count = task.end - task.begin, blocks = (count + kQueries - 1) / kQueries;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = task.begin + b * kQueries;
@@ -159,7 +143,8 @@ struct Forward {
   /// Divides by the sums, turns the block's output back to rows and writes or merges it.
   void finish(const AttentionTask& task, const ForwardSpace<E>& w, int64_t b) const {
     transpose_words(reinterpret_cast<uint32_t*>(w.rows), w.width,
-                    reinterpret_cast<const uint32_t*>(w.out + b * kQueries * w.width), kQueries, w.width, kQueries);
+                    reinterpret_cast<const uint32_t*>(w.out + b * kQueries * w.width), kQueries, w.width,
+                    kQueries);
     const int64_t begin = task.begin + b * kQueries, count = std::min(kQueries, task.end - begin);
     for (int64_t i = 0; i < count; ++i) {
       const float total = w.total[b * kQueries + i], top = w.top[b * kQueries + i];
@@ -167,54 +152,70 @@ struct Forward {
       const float row_lse = total == 0 ? kMinusInfinity : top * scale + std::log(total);
       float* row = w.rows + i * w.width;
       simd::for_lanes(K, [&](int64_t c, int64_t n) { store(row + c, load(row + c, n) * inverse, n); });
-      float& saved = lse.row<float>(begin + i)[task.head];
-      O* to = out.row<O>(begin + i) + task.head * K;
-      if constexpr (std::is_same_v<O, float>) {
-        if (accumulate) {
-          merge_row(to, saved, row, row_lse, K);
-          continue;
-        }
-      }
-      saved = row_lse;
-      simd::for_lanes(K, [&](int64_t c, int64_t n) { store(to + c, load(row + c, n), n); });
+      put_row(out.row<O>(begin + i) + task.head * K, lse.row<float>(begin + i)[task.head], row, row_lse, K,
+              accumulate);
     }
   }
 };
 
-std::vector<AttentionTask> cut(std::span<const AttentionItem> items, int64_t num_heads) {
+}  // namespace
+
+void cpu::merge_row(float* out, float& lse, const float* added, float added_lse, int64_t width) {
+  if (added_lse == kMinusInfinity) return;
+  const float top = added_lse > lse ? added_lse : lse;
+  const float old_weight = std::exp(lse - top), new_weight = std::exp(added_lse - top);
+  const float total = old_weight + new_weight;
+  const float keep = old_weight / total, take = new_weight / total;
+  simd::for_lanes(width, [&](int64_t i, int64_t n) {
+    store(out + i, keep * load(out + i, n) + take * load(added + i, n), n);
+  });
+  lse = top + std::log(total);
+}
+
+std::vector<AttentionTask> cpu::cut(const AttentionCall& call, int64_t chunk) {
   std::vector<AttentionTask> tasks;
-  for (const AttentionItem& item : items)
-    for (int64_t head = 0; head < num_heads; ++head)
-      for (int64_t begin = item.q_begin; begin < item.q_end; begin += kChunk)
-        tasks.push_back({&item, head, begin, std::min(item.q_end, begin + kChunk)});
+  for (const AttentionItem& item : call.items)
+    for (int64_t head = 0; head < call.num_heads; ++head)
+      for (int64_t begin = item.q_begin; begin < item.q_end; begin += chunk)
+        tasks.push_back({&item, head, begin, std::min(item.q_end, begin + chunk)});
   return tasks;
 }
 
-}  // namespace
-
 int64_t cpu::attention_forward_bytes(int64_t head_width, DType compute) {
   const int64_t f32 = ForwardSpace<float>(Space(nullptr), head_width).bytes;
-  return compute == DType::kF32 ? f32 : std::max(f32, ForwardSpace<BlockElement<bf16>>(Space(nullptr), head_width).bytes);
+  if (compute == DType::kF32) return f32;
+  return std::max({f32, ForwardSpace<BlockElement<bf16>>(Space(nullptr), head_width).bytes,
+                   attention_tiles_bytes(head_width)});
 }
 
-void CpuOps::attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
-                       std::span<const AttentionItem> items, int64_t num_heads, double scale,
+void cpu::attention_by_blocks(const AttentionCall& call, const Tensor& out, const Tensor& lse,
+                              bool accumulate) {
+  const std::vector<AttentionTask> tasks = cut(call, kChunk);
+  const ArenaScope scope(call.workspace);
+  const Tensor space = call.workspace.take(
+      {call.pool.num_threads(), attention_forward_bytes(call.head_width, call.q.dtype())}, DType::kU8);
+  dispatch(call.q.dtype(), [&]<class C>(C) {
+    dispatch(out.dtype(), [&]<class O>(O) {
+      const Forward<C, O> forward{out,        lse,        call.q,       call.k, call.v, call.head_width,
+                                  call.scale, accumulate, call.progress};
+      call.pool.parallel_for_indexed(int64_t(tasks.size()), [&](int64_t i, int thread) {
+        forward.run(tasks[size_t(i)], space.row<uint8_t>(thread), thread == 0 && call.progress != nullptr);
+      });
+    });
+  });
+}
+
+void CpuOps::attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k,
+                       const Tensor& v, std::span<const AttentionItem> items, int64_t num_heads, double scale,
                        bool accumulate) const {
   const char* op = "attention";
   const int64_t K = check_attention(op, q, k, v, lse, items, num_heads, scale);
   check_matrix(op, "out", out, q.rows(), q.row_size());
-  ZT_CHECK(!accumulate || out.dtype() == DType::kF32, op, ": merging needs an f32 out, got ", out.shape_text());
-  const std::vector<AttentionTask> tasks = cut(items, num_heads);
-  const ArenaScope scope(workspace_);
-  const Tensor space = workspace_.take({pool_.num_threads(), attention_forward_bytes(K, q.dtype())}, DType::kU8);
-  dispatch(q.dtype(), [&]<class C>(C) {
-    dispatch(out.dtype(), [&]<class O>(O) {
-      const Forward<C, O> forward{out, lse, q, k, v, K, float(scale), accumulate, progress_};
-      pool_.parallel_for_indexed(int64_t(tasks.size()), [&](int64_t i, int thread) {
-        forward.run(tasks[size_t(i)], space.row<uint8_t>(thread), thread == 0 && progress_ != nullptr);
-      });
-    });
-  });
+  ZT_CHECK(!accumulate || out.dtype() == DType::kF32, op, ": merging needs an f32 out, got ",
+           out.shape_text());
+  const AttentionCall call{q, k, v, items, num_heads, K, float(scale), pool_, workspace_, progress_};
+  if (q.dtype() == DType::kBF16 && has_tiles()) return attention_by_tiles(call, out, lse, accumulate);
+  attention_by_blocks(call, out, lse, accumulate);
 }
 
 void CpuOps::attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,

@@ -43,12 +43,12 @@ struct BackwardSpace {
         delta(space.take<float>(kChunk)),
         bytes(space.used()) {}
   int64_t width;
-  E *q_t, *q_r, *dout_t, *dout_r;   // per query block: [width, 64] and [64, width]
+  E *q_t, *q_r, *dout_t, *dout_r;     // per query block: [width, 64] and [64, width]
   E *keys, *keys_t, *values, *stage;  // [keys, width]; keys_t [width, keys]
-  float *p, *ds;                    // [keys, 64]
-  E *p_half, *ds_half, *ds_pairs;   // bf16 forms of p and ds: rows, rows, pairs of rows
-  float *dq, *dk, *dv, *rows;       // dq [width, 64] per query block; dk, dv [keys, width]
-  float *lse2, *delta;              // per query: log-sum-exp in base 2, delta
+  float *p, *ds;                      // [keys, 64]
+  E *p_half, *ds_half, *ds_pairs;     // bf16 forms of p and ds: rows, rows, pairs of rows
+  float *dq, *dk, *dv, *rows;         // dq [width, 64] per query block; dk, dv [keys, width]
+  float *lse2, *delta;                // per query: log-sum-exp in base 2, delta
   int64_t bytes;
 };
 
@@ -62,12 +62,12 @@ void store_half(bf16* to, F16 v) { store(to, v); }
 
 /// p = 2^(score - lse), ds = p (dp - delta) scale, from p = scores and ds = dp; rows beyond `count` become 0.
 template <class E>
-void differentiate(const BackwardSpace<E>& w, int64_t count, int64_t padded, const float* lse2, const float* delta,
-                   float scale) {
+void differentiate(const BackwardSpace<E>& w, int64_t count, int64_t padded, const float* lse2,
+                   const float* delta, float scale) {
   constexpr bool kPairs = std::is_same_v<E, bf16>;
   const float scale2 = float(double(scale) * kLog2e);
   const auto one = [&](int64_t at, int j, F16& p, F16& ds) {
-    p = simd::exp2<kPairs ? 4 : 6>(load(w.p + at) * scale2 - load(lse2 + 16 * j));
+    p = simd::exp2 < kPairs ? 4 : 6 > (load(w.p + at) * scale2 - load(lse2 + 16 * j));
     ds = p * (load(w.ds + at) - load(delta + 16 * j)) * scale;
   };
   if constexpr (kPairs) {
@@ -100,7 +100,8 @@ void differentiate(const BackwardSpace<E>& w, int64_t count, int64_t padded, con
 template <class E>
 void backward_block(const BackwardSpace<E>& w, int64_t b, int64_t count, int64_t K, float scale) {
   constexpr bool kPairs = std::is_same_v<E, bf16>;
-  const int64_t padded = padded_extent<E>(count), rows = kPairs ? padded : count, depth = kPairs ? w.width : K;
+  const int64_t padded = padded_extent<E>(count), rows = kPairs ? padded : count,
+                depth = kPairs ? w.width : K;
   const int64_t at = b * kQueries * w.width;
   block_product(w.p, kQueries, w.keys, w.width, w.q_t + at, kQueries, rows, kQueries, depth, false);
   block_product(w.ds, kQueries, w.values, w.width, w.dout_t + at, kQueries, rows, kQueries, depth, false);
@@ -124,7 +125,6 @@ struct Backward {
 
   void run(const AttentionItem& item, int64_t head, void* space, bool report) const {
     const BackwardSpace<E> w(Space(space), K);
-    const TileScope tiles;
     for (int64_t t = item.q_begin; t < item.q_end; t += kChunk) {
       const int64_t end = std::min(item.q_end, t + kChunk), blocks = (end - t + kQueries - 1) / kQueries;
       for (int64_t b = 0; b < blocks; ++b) pack_queries(w, b, t + b * kQueries, end, head);
@@ -141,7 +141,8 @@ struct Backward {
       }
       for (int64_t b = 0; b < blocks; ++b) {
         transpose_words(reinterpret_cast<uint32_t*>(w.rows), w.width,
-                        reinterpret_cast<const uint32_t*>(w.dq + b * kQueries * w.width), kQueries, w.width, kQueries);
+                        reinterpret_cast<const uint32_t*>(w.dq + b * kQueries * w.width), kQueries, w.width,
+                        kQueries);
         const int64_t begin = t + b * kQueries;
         add_rows(dq, w.rows, begin, std::min(kQueries, end - begin), head, w.width);
       }
@@ -159,7 +160,8 @@ struct Backward {
     for (int64_t i = 0; i < kQueries; ++i) {
       // Absent queries, and those that met no key (lse -inf), get probability 2^-126 times a zero gradient.
       const float l = i < count ? lse.row<float>(begin + i)[head] : kMinusInfinity;
-      w.lse2[b * kQueries + i] = l == kMinusInfinity ? std::numeric_limits<float>::infinity() : float(double(l) * kLog2e);
+      w.lse2[b * kQueries + i] =
+          l == kMinusInfinity ? std::numeric_limits<float>::infinity() : float(double(l) * kLog2e);
       w.delta[b * kQueries + i] = i < count ? delta.row<float>(begin + i)[head] : 0.0f;
     }
   }
@@ -173,7 +175,8 @@ struct Backward {
     std::fill_n(w.dv, padded * w.width, 0.0f);
   }
 
-  void add_rows(const Tensor& to, const float* rows, int64_t begin, int64_t count, int64_t head, int64_t width) const {
+  void add_rows(const Tensor& to, const float* rows, int64_t begin, int64_t count, int64_t head,
+                int64_t width) const {
     for (int64_t i = 0; i < count; ++i) {
       float* line = to.row<float>(begin + i) + head * K;
       simd::for_lanes(K, [&](int64_t c, int64_t n) {
@@ -187,7 +190,25 @@ struct Backward {
 
 int64_t cpu::attention_backward_bytes(int64_t head_width, DType compute) {
   const int64_t f32 = BackwardSpace<float>(Space(nullptr), head_width).bytes;
-  return compute == DType::kF32 ? f32 : std::max(f32, BackwardSpace<BlockElement<bf16>>(Space(nullptr), head_width).bytes);
+  if (compute == DType::kF32) return f32;
+  return std::max({f32, BackwardSpace<BlockElement<bf16>>(Space(nullptr), head_width).bytes,
+                   attention_tiles_backward_bytes(head_width)});
+}
+
+void cpu::attention_backward_by_blocks(const AttentionCall& call, const Tensor& dq, const Tensor& dk,
+                                       const Tensor& dv, const Tensor& dout, const Tensor& lse,
+                                       const Tensor& delta) {
+  const ArenaScope scope(call.workspace);
+  const Tensor space = call.workspace.take(
+      {call.pool.num_threads(), attention_backward_bytes(call.head_width, call.q.dtype())}, DType::kU8);
+  dispatch(call.q.dtype(), [&]<class C>(C) {
+    const Backward<C> backward{
+        dq, dk, dv, dout, call.q, call.k, call.v, lse, delta, call.head_width, call.scale, call.progress};
+    call.pool.parallel_for_indexed(int64_t(call.items.size()) * call.num_heads, [&](int64_t i, int thread) {
+      backward.run(call.items[size_t(i / call.num_heads)], i % call.num_heads, space.row<uint8_t>(thread),
+                   thread == 0 && call.progress != nullptr);
+    });
+  });
 }
 
 void CpuOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
@@ -202,15 +223,10 @@ void CpuOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor
   check_matrix(op, "dout", dout, q.rows(), q.row_size());
   check_same_type(op, "dout", dout, q);
   check_wide(op, "delta", delta, q.rows(), num_heads);
-  const ArenaScope scope(workspace_);
-  const Tensor space = workspace_.take({pool_.num_threads(), attention_backward_bytes(K, q.dtype())}, DType::kU8);
-  dispatch(q.dtype(), [&]<class C>(C) {
-    const Backward<C> backward{dq, dk, dv, dout, q, k, v, lse, delta, K, float(scale), progress_};
-    pool_.parallel_for_indexed(int64_t(items.size()) * num_heads, [&](int64_t i, int thread) {
-      backward.run(items[size_t(i / num_heads)], i % num_heads, space.row<uint8_t>(thread),
-                   thread == 0 && progress_ != nullptr);
-    });
-  });
+  const AttentionCall call{q, k, v, items, num_heads, K, float(scale), pool_, workspace_, progress_};
+  if (q.dtype() == DType::kBF16 && has_tiles())
+    return attention_backward_by_tiles(call, dq, dk, dv, dout, lse, delta);
+  attention_backward_by_blocks(call, dq, dk, dv, dout, lse, delta);
 }
 
 }  // namespace zoetrope

@@ -5,14 +5,6 @@
 #if ZT_BF16_BLOCKS
 #include <immintrin.h>
 #endif
-#if ZT_BF16_BLOCKS && defined(__AMX_TILE__) && defined(__AMX_BF16__)
-#define ZT_AMX_BLOCKS 1
-#include <sys/syscall.h>
-#include <unistd.h>
-#else
-#define ZT_AMX_BLOCKS 0
-#endif
-
 namespace zoetrope::cpu {
 namespace {
 
@@ -22,8 +14,8 @@ using simd::store;
 
 /// One strip of kRows rows and kVectors x 16 columns, all sums in registers.
 template <int kRows, int kVectors>
-void f32_strip(float* c, int64_t c_row, const float* a, int64_t a_row, const float* b, int64_t b_row, int64_t k,
-               bool accumulate) {
+void f32_strip(float* c, int64_t c_row, const float* a, int64_t a_row, const float* b, int64_t b_row,
+               int64_t k, bool accumulate) {
   F16 sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
@@ -51,8 +43,8 @@ constexpr int kStripRows = 6;
 
 /// All rows of one column strip; the last rows in a strip of their own height.
 template <int kVectors>
-void f32_columns(float* c, int64_t c_row, const float* a, int64_t a_row, const float* b, int64_t b_row, int64_t m,
-                 int64_t k, bool accumulate) {
+void f32_columns(float* c, int64_t c_row, const float* a, int64_t a_row, const float* b, int64_t b_row,
+                 int64_t m, int64_t k, bool accumulate) {
   int64_t i = 0;
   for (; i + kStripRows <= m; i += kStripRows)
     f32_strip<kStripRows, kVectors>(c + i * c_row, c_row, a + i * a_row, a_row, b, b_row, k, accumulate);
@@ -70,15 +62,16 @@ void f32_columns(float* c, int64_t c_row, const float* a, int64_t a_row, const f
 #if ZT_BF16_BLOCKS
 /// As `f32_strip` with one 32-bit pair of a, and of b's rows, at a time.
 template <int kRows, int kVectors>
-void pair_strip(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row, int64_t k,
-                bool accumulate) {
+void pair_strip(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row,
+                int64_t k, bool accumulate) {
   __m512 sum[kRows][kVectors];
   for (int i = 0; i < kRows; ++i)
     for (int j = 0; j < kVectors; ++j)
       sum[i][j] = accumulate ? _mm512_loadu_ps(c + i * c_row + 16 * j) : _mm512_setzero_ps();
   for (int64_t l = 0; l < k; l += 2) {
     __m512bh row[kVectors];
-    for (int j = 0; j < kVectors; ++j) row[j] = __m512bh(_mm512_loadu_si512(b + (l / 2 * b_row + 16 * j) * 2));
+    for (int j = 0; j < kVectors; ++j)
+      row[j] = __m512bh(_mm512_loadu_si512(b + (l / 2 * b_row + 16 * j) * 2));
     for (int i = 0; i < kRows; ++i) {
       int32_t pair;
       std::memcpy(&pair, a + i * a_row + l, sizeof pair);
@@ -91,73 +84,10 @@ void pair_strip(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf1
 }
 
 template <int kVectors>
-void pair_columns(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row, int64_t m,
-                  int64_t k, bool accumulate) {
+void pair_columns(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row,
+                  int64_t m, int64_t k, bool accumulate) {
   for (int64_t i = 0; i < m; i += 4)  // m is a multiple of 16
     pair_strip<4, kVectors>(c + i * c_row, c_row, a + i * a_row, a_row, b, b_row, k, accumulate);
-}
-#endif
-
-#if ZT_AMX_BLOCKS
-/// Asks the kernel once for the process's right to use tile registers.
-bool has_tiles() {
-  static const bool granted = [] {
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  }();
-  return granted;
-}
-
-/// kRows x kColumns tiles of c (tiles 0-3) from a (4, 5) and b (6, 7); the intrinsics take literal numbers.
-template <int kRows, int kColumns>
-__attribute__((noinline)) void tile_strip(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b,
-                                          int64_t b_row, int64_t k, bool accumulate) {
-  const int64_t c_bytes = c_row * 4, a_bytes = a_row * 2, b_bytes = b_row * 4;
-  asm volatile("" ::: "memory");  // the intrinsics don't say that they read memory
-  if (accumulate) {
-    _tile_loadd(0, c, c_bytes);
-    if constexpr (kColumns > 1) _tile_loadd(1, c + 16, c_bytes);
-    if constexpr (kRows > 1) _tile_loadd(2, c + 16 * c_row, c_bytes);
-    if constexpr (kRows > 1 && kColumns > 1) _tile_loadd(3, c + 16 * c_row + 16, c_bytes);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (int64_t l = 0; l < k; l += 32) {
-    _tile_loadd(4, a + l, a_bytes);
-    _tile_loadd(6, b + l / 2 * b_row * 2, b_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kColumns > 1) {
-      _tile_loadd(7, b + l / 2 * b_row * 2 + 32, b_bytes);
-      _tile_dpbf16ps(1, 4, 7);
-    }
-    if constexpr (kRows > 1) {
-      _tile_loadd(5, a + 16 * a_row + l, a_bytes);
-      _tile_dpbf16ps(2, 5, 6);
-      if constexpr (kColumns > 1) _tile_dpbf16ps(3, 5, 7);
-    }
-  }
-  _tile_stored(0, c, c_bytes);
-  if constexpr (kColumns > 1) _tile_stored(1, c + 16, c_bytes);
-  if constexpr (kRows > 1) _tile_stored(2, c + 16 * c_row, c_bytes);
-  if constexpr (kRows > 1 && kColumns > 1) _tile_stored(3, c + 16 * c_row + 16, c_bytes);
-  asm volatile("" ::: "memory");
-}
-
-void tile_product(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row, int64_t m,
-                  int64_t n, int64_t k, bool accumulate) {
-  for (int64_t i = 0; i < m; i += 32)
-    for (int64_t j = 0; j < n; j += 32) {
-      float* to = c + i * c_row + j;
-      const bf16 *left = a + i * a_row, *right = b + 2 * j;
-      const bool tall = m - i > 16, wide = n - j > 16;
-      if (tall && wide) tile_strip<2, 2>(to, c_row, left, a_row, right, b_row, k, accumulate);
-      else if (tall) tile_strip<2, 1>(to, c_row, left, a_row, right, b_row, k, accumulate);
-      else if (wide) tile_strip<1, 2>(to, c_row, left, a_row, right, b_row, k, accumulate);
-      else tile_strip<1, 1>(to, c_row, left, a_row, right, b_row, k, accumulate);
-    }
 }
 #endif
 
@@ -174,39 +104,10 @@ void block_product(float* c, int64_t c_row, const float* a, int64_t a_row, const
 #if ZT_BF16_BLOCKS
 void block_product(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row,
                    int64_t m, int64_t n, int64_t k, bool accumulate) {
-#if ZT_AMX_BLOCKS
-  if (has_tiles()) return tile_product(c, c_row, a, a_row, b, b_row, m, n, k, accumulate);
-#endif
   int64_t j = 0;
   for (; j + 64 <= n; j += 64) pair_columns<4>(c + j, c_row, a, a_row, b + 2 * j, b_row, m, k, accumulate);
   for (; j + 16 <= n; j += 16) pair_columns<1>(c + j, c_row, a, a_row, b + 2 * j, b_row, m, k, accumulate);
 }
 #endif
-
-TileScope::TileScope() {
-#if ZT_AMX_BLOCKS
-  if (!has_tiles()) return;
-  struct alignas(64) {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  asm volatile("" ::: "memory");
-  _tile_loadconfig(&config);
-#endif
-}
-
-TileScope::~TileScope() {
-#if ZT_AMX_BLOCKS
-  if (has_tiles()) _tile_release();
-#endif
-}
-
-const char* bf16_block_kind() {
-#if ZT_AMX_BLOCKS
-  if (has_tiles()) return "amx";
-#endif
-  return ZT_BF16_BLOCKS ? "avx512-bf16" : "f32";
-}
 
 }  // namespace zoetrope::cpu

@@ -1,5 +1,5 @@
 // Small matrix products on packed operands in cache: the inner loops of attention. f32 by fused multiply-add;
-// bf16 by AMX tiles where the processor has them, else by AVX-512 dot products of pairs.
+// bf16 by AVX-512 dot products of pairs (attention_tiles.h has the products of AMX).
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,9 @@ void block_product(float* c, int64_t c_row, const float* a, int64_t a_row, const
 
 #if ZT_BF16_BLOCKS
 /// The same in bf16 with sums in f32. b is stored in pairs of rows: b[k / 2][n][2], `b_row` pairs apart.
-/// m and n are multiples of 16, k of 32. AMX needs a `TileScope` on the calling thread.
+/// m and n are multiples of 16, k of 2.
 void block_product(float* c, int64_t c_row, const bf16* a, int64_t a_row, const bf16* b, int64_t b_row,
                    int64_t m, int64_t n, int64_t k, bool accumulate);
 #endif
-
-/// Sets the calling thread's AMX tiles up for `block_product` while it lives; nothing without AMX. Library
-/// products set their own, so it must not live across them.
-class TileScope {
- public:
-  TileScope();
-  ~TileScope();
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-};
-
-/// "amx", "avx512-bf16" or "f32": how attention on bf16 tensors multiplies here.
-const char* bf16_block_kind();
 
 }  // namespace zoetrope::cpu

@@ -1,0 +1,220 @@
+#include "model/ops/cpu/attention_tiles.h"
+
+#if ZT_TILES
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace zoetrope::cpu {
+
+bool has_tiles() {
+#if ZT_TILES
+  static const bool granted = [] {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return granted;
+#else
+  return false;
+#endif
+}
+
+#if ZT_TILES
+
+TileScope::TileScope() {
+  struct alignas(64) {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } config;
+  asm volatile("" ::: "memory");  // the intrinsics don't say that they read memory
+  _tile_loadconfig(&config);
+}
+TileScope::~TileScope() { _tile_release(); }
+
+namespace {
+
+// The intrinsics want literal register numbers, these take constant expressions.
+template <int kRegister>
+inline void load_tile(const void* from) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(int64_t(64)), "i"(kRegister));
+}
+template <int kRegister>
+inline void store_tile(void* to) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(int64_t(64)), "i"(kRegister));
+}
+template <int kRegister>
+inline void clear_tile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kRegister));
+}
+/// kSum += kLeft kRight.
+template <int kSum, int kLeft, int kRight>
+inline void multiply_add() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kLeft), "i"(kRight));
+}
+
+/// Tiles of one row of left tiles and two columns of right ones.
+struct Pass {
+  float* result;
+  const bf16 *left, *right;
+};
+
+/// One result, or two side by side, in the registers kFirst and kFirst + 1. What they held before is stored
+/// at `waiting` only now, when products of the other pair of registers are under way: a store right after its
+/// own product would hold them up.
+template <int kFirst, int kColumns>
+inline __attribute__((always_inline)) void multiply_pair(const Pass& pass, int64_t left_right,
+                                                         int64_t right_down, int64_t right_right,
+                                                         int64_t depth, bool accumulate, float* waiting) {
+  if (waiting) {
+    store_tile<kFirst>(waiting);
+    if constexpr (kColumns > 1) store_tile<kFirst + 1>(waiting + kTileFloats);
+  }
+  if (accumulate) {
+    load_tile<kFirst>(pass.result);
+    if constexpr (kColumns > 1) load_tile<kFirst + 1>(pass.result + kTileFloats);
+  } else {
+    clear_tile<kFirst>();
+    if constexpr (kColumns > 1) clear_tile<kFirst + 1>();
+  }
+  const bf16 *left = pass.left, *right = pass.right;
+  for (int64_t d = 0; d < depth; ++d, left += left_right, right += right_down) {
+    load_tile<4 + kFirst / 2>(left);
+    load_tile<6>(right);
+    multiply_add<kFirst, 4 + kFirst / 2, 6>();
+    if constexpr (kColumns > 1) {
+      load_tile<7>(right + right_right);
+      multiply_add<kFirst + 1, 4 + kFirst / 2, 7>();
+    }
+  }
+}
+
+template <int kColumns>
+void multiply_columns(const Pass& first, int64_t result_down, int64_t left_down, int64_t left_right,
+                      int64_t right_down, int64_t right_right, int64_t rows, int64_t depth, bool accumulate,
+                      float* (&waiting)[2]) {
+  Pass pass = first;
+  const auto next = [&] { pass.result += result_down, pass.left += left_down; };
+  for (int64_t i = 0; i < rows; i += 2) {
+    multiply_pair<0, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting[0]);
+    waiting[0] = pass.result;
+    next();
+    if (i + 1 == rows) break;
+    multiply_pair<2, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting[1]);
+    waiting[1] = pass.result;
+    next();
+  }
+}
+
+}  // namespace
+
+void multiply_tiles(const ResultGrid& result, const TileGrid& left, const TileGrid& right, int64_t rows,
+                    int64_t columns, int64_t depth, bool accumulate) {
+  asm volatile("" ::: "memory");
+  const int64_t c_down = result.columns * kTileFloats;
+  const int64_t l_down = left.down * kTileHalves, l_right = left.right * kTileHalves;
+  const int64_t r_down = right.down * kTileHalves, r_right = right.right * kTileHalves;
+  float* waiting[2] = {};
+  const auto flush = [&](bool wide) {
+    if (waiting[0]) store_tile<0>(waiting[0]);
+    if (waiting[0] && wide) store_tile<1>(waiting[0] + kTileFloats);
+    if (waiting[1]) store_tile<2>(waiting[1]);
+    if (waiting[1] && wide) store_tile<3>(waiting[1] + kTileFloats);
+    waiting[0] = waiting[1] = nullptr;
+  };
+  Pass pass{result.data, left.data, right.data};
+  for (int64_t j = 0; j + 2 <= columns; j += 2, pass.result += 2 * kTileFloats, pass.right += 2 * r_right)
+    multiply_columns<2>(pass, c_down, l_down, l_right, r_down, r_right, rows, depth, accumulate, waiting);
+  flush(true);
+  if (columns % 2)
+    multiply_columns<1>(pass, c_down, l_down, l_right, r_down, r_right, rows, depth, accumulate, waiting);
+  flush(false);
+  asm volatile("" ::: "memory");
+}
+
+void transpose_lines(__m512i (&line)[16]) {
+  __m512i a[16], b[16];
+  for (int i = 0; i < 16; i += 2) {
+    a[i] = _mm512_unpacklo_epi32(line[i], line[i + 1]);
+    a[i + 1] = _mm512_unpackhi_epi32(line[i], line[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4)
+    for (int j = 0; j < 2; ++j) {
+      b[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + j + 2]);
+      b[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + j + 2]);
+    }
+  // Quarter l of b[4 i + c] is column 4 l + c of rows 4 i ... 4 i + 3.
+  for (int c = 0; c < 4; ++c) {
+    const __m512i even_low = _mm512_shuffle_i32x4(b[c], b[4 + c], 0x88),
+                  even_high = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0x88);
+    const __m512i odd_low = _mm512_shuffle_i32x4(b[c], b[4 + c], 0xdd),
+                  odd_high = _mm512_shuffle_i32x4(b[8 + c], b[12 + c], 0xdd);
+    line[c] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+    line[4 + c] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+    line[8 + c] = _mm512_shuffle_i32x4(even_low, even_high, 0xdd);
+    line[12 + c] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd);
+  }
+}
+
+namespace {
+
+void store_lines(bf16* to, const __m512i (&line)[16]) {
+  for (int i = 0; i < 16; ++i) _mm512_store_si512(to + i * kTileDepth, line[i]);
+}
+
+/// Two right tiles side by side, of rows [row, row + 32) and columns [column, column + 32).
+void load_pairs(__m512i (&first)[16], __m512i (&second)[16], const HeadRows& from, int64_t row,
+                int64_t column) {
+  alignas(64) uint16_t low[32], high[32];
+  for (int i = 0; i < 32; ++i) low[i] = uint16_t(i / 2 + i % 2 * 32), high[i] = uint16_t(low[i] + 16);
+  const __m512i low_order = _mm512_load_si512(low), high_order = _mm512_load_si512(high);
+  for (int i = 0; i < 16; ++i) {
+    const __m512i even = from.load(row + 2 * i, column), odd = from.load(row + 2 * i + 1, column);
+    first[i] = _mm512_permutex2var_epi16(even, low_order, odd);
+    second[i] = _mm512_permutex2var_epi16(even, high_order, odd);
+  }
+}
+
+}  // namespace
+
+void pack_left(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+  for (int64_t r = 0; r < rows; r += kTile)
+    for (int64_t c = 0; c < width; c += kTileDepth, to += kTileHalves)
+      for (int64_t i = 0; i < kTile; ++i) _mm512_store_si512(to + i * kTileDepth, from.load(r + i, c));
+}
+
+void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+  __m512i first[16], second[16];
+  for (int64_t r = 0; r < rows; r += kTileDepth)
+    for (int64_t c = 0; c < width; c += kTileDepth, to += 2 * kTileHalves) {
+      load_pairs(first, second, from, r, c);
+      store_lines(to, first);
+      store_lines(to + kTileHalves, second);
+    }
+}
+
+void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+  __m512i first[16], second[16];
+  const int64_t down = rows / kTileDepth * kTileHalves;
+  for (int64_t r = 0; r < rows; r += kTileDepth, to += kTileHalves)
+    for (int64_t c = 0; c < width; c += kTileDepth) {
+      load_pairs(first, second, from, r, c);
+      transpose_lines(first);
+      transpose_lines(second);
+      store_lines(to + c / kTile * down, first);
+      store_lines(to + (c / kTile + 1) * down, second);
+    }
+}
+
+void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+  __m512i line[16];
+  for (int64_t r = 0; r < rows; r += kTile)
+    for (int64_t c = 0; c < width; c += kTileDepth, to += kTileHalves) {
+      for (int64_t i = 0; i < kTile; ++i) line[i] = from.load(r + i, c);
+      transpose_lines(line);
+      store_lines(to, line);
+    }
+}
+
+#endif
+}  // namespace zoetrope::cpu

@@ -1,0 +1,147 @@
+// Attention on bf16 by AMX tiles: what its forward and its backward share. A tile is 16 rows of 64 bytes; all
+// operands lie tile by tile, so that one is sixteen lines of cache in a row:
+//   left     [16 rows, 32 columns] bf16
+//   right    [16 pairs of rows, 16 columns, 2] bf16: 32 rows and 16 columns
+//   result   [16 rows, 16 columns] f32
+#pragma once
+
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
+#define ZT_TILES 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"  // false alarms inside the header (GCC bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#define ZT_TILES 0
+#endif
+
+#include "model/ops/cpu/attention_common.h"
+
+#if ZT_TILES
+namespace zoetrope::cpu {
+
+inline constexpr int64_t kTile = 16;       // rows of every tile, columns of a right or a result tile
+inline constexpr int64_t kTileDepth = 32;  // columns of a left tile, rows of a right one
+inline constexpr int64_t kTileBytes = 1024;
+inline constexpr int64_t kTileHalves = kTileBytes / 2, kTileFloats = kTileBytes / 4;  // elements
+
+/// Sets the calling thread's tile registers up while it lives. Library products set their own, so it must not
+/// live across them.
+class TileScope {
+ public:
+  TileScope();
+  ~TileScope();
+  TileScope(const TileScope&) = delete;
+  TileScope& operator=(const TileScope&) = delete;
+};
+
+/// Tiles of an operand; `down` and `right` count tiles from one to the next below it and beside it.
+struct TileGrid {
+  const bf16* data;
+  int64_t down, right;
+};
+/// Tiles of a result, row after row; `columns` counts tiles.
+struct ResultGrid {
+  float* data;
+  int64_t columns;
+};
+
+/// result [rows, columns] = left [rows, depth] right [depth, columns], or += when `accumulate`; counted in
+/// tiles.
+void multiply_tiles(const ResultGrid& result, const TileGrid& left, const TileGrid& right, int64_t rows,
+                    int64_t columns, int64_t depth, bool accumulate);
+
+/// One head of some rows of a bf16 matrix, with zeros behind its rows and columns.
+struct HeadRows {
+  const bf16* data;
+  int64_t stride, rows, columns;
+  /// Columns [column, column + 32) of a row.
+  __m512i load(int64_t row, int64_t column) const {
+    const int64_t left = columns - column;
+    if (row >= rows || left <= 0) return _mm512_setzero_si512();
+    const bf16* from = data + row * stride + column;
+    if (left >= kTileDepth) return _mm512_loadu_si512(from);
+    return _mm512_maskz_loadu_epi16((__mmask32(1) << left) - 1, from);
+  }
+};
+inline HeadRows head_rows(const Tensor& x, int64_t begin, int64_t count, int64_t head, int64_t K) {
+  return {x.row<bf16>(begin) + head * K, x.row_stride(), count, K};
+}
+
+/// Copies in tiles of [rows, width], both multiples of 32, and of the transpose [width, rows].
+/// Left tiles, [rows / 16][width / 32]; right tiles, [rows / 32][width / 16].
+void pack_left(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+/// Left tiles of the transpose, [width / 16][rows / 32].
+void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+/// Right tiles of the transpose, one column after the other: [rows / 16][width / 32].
+void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+
+/// Swaps rows and columns of 16 x 16 words.
+void transpose_lines(__m512i (&line)[16]);
+
+/// Lane r is the sum (maximum) over the lanes of row r.
+template <class Combine>
+inline __attribute__((always_inline)) __m512 combine_lanes(const __m512 (&row)[16], Combine&& combine) {
+  __m512 pair[8], four[4], half[2];
+  for (int i = 0; i < 8; ++i)
+    pair[i] = combine(_mm512_unpacklo_ps(row[2 * i], row[2 * i + 1]),
+                      _mm512_unpackhi_ps(row[2 * i], row[2 * i + 1]));
+  for (int i = 0; i < 4; ++i) {
+    const __m512d a = _mm512_castps_pd(pair[2 * i]), b = _mm512_castps_pd(pair[2 * i + 1]);
+    four[i] = combine(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+  }
+  const auto halve = [&](__m512 a, __m512 b) {
+    return combine(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  };
+  for (int i = 0; i < 2; ++i) half[i] = halve(four[2 * i], four[2 * i + 1]);
+  return halve(half[0], half[1]);
+}
+
+/// 2^f for |f| <= 1/2 within 7e-6, an eighth of a thousandth of what rounding to bf16 adds. Source:
+/// simd::exp2<4>.
+inline __m512 exp2_fraction(__m512 f) {
+  __m512 p = _mm512_fmadd_ps(f, _mm512_set1_ps(9.65671029e-3f), _mm512_set1_ps(5.58382829e-2f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(2.40225301e-1f));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(6.93136734e-1f));
+  return _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0f));
+}
+
+constexpr float kToInteger = 0x1.8p23f;  // adding it rounds to the nearest integer, in the low bits
+
+/// 2^(score * scale - offset) in the lanes of `mask`, 0 in the others and below 2^-126; NaN stays NaN.
+inline __m512 exp2_below(__m512 score, __m512 scale, __m512 offset, __mmask16 mask) {
+  const __m512 x = _mm512_fmsub_ps(score, scale, offset), to_integer = _mm512_set1_ps(kToInteger);
+  const __m512 shifted = _mm512_add_ps(x, to_integer);
+  const __m512 p = exp2_fraction(_mm512_sub_ps(x, _mm512_sub_ps(shifted, to_integer)));
+  const __mmask16 keep =
+      _mm512_mask_cmp_ps_mask(mask, shifted, _mm512_set1_ps(kToInteger - 126), _CMP_NLT_UQ);
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
+  return _mm512_castsi512_ps(_mm512_maskz_add_epi32(keep, _mm512_castps_si512(p), exponent));
+}
+/// 2^(score * scale) for |score * scale| <= 125 in the lanes of `mask`, 0 in the others; NaN stays NaN.
+inline __m512 exp2_bounded(__m512 score, __m512 scale, __mmask16 mask) {
+  const __m512 to_integer = _mm512_set1_ps(kToInteger);
+  const __m512 shifted = _mm512_fmadd_ps(score, scale, to_integer);
+  const __m512 p = exp2_fraction(_mm512_fmsub_ps(score, scale, _mm512_sub_ps(shifted, to_integer)));
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
+  return _mm512_castsi512_ps(_mm512_maskz_add_epi32(mask, _mm512_castps_si512(p), exponent));
+}
+
+/// The lanes of 32 columns of which `count` exist: of the first and of the second sixteen.
+struct Lanes {
+  __mmask16 first = 0xffff, second = 0xffff;
+};
+inline Lanes first_lanes(int64_t count) {
+  const uint32_t bits = count >= 32 ? ~uint32_t(0) : (uint32_t(1) << count) - 1;
+  return {__mmask16(bits & 0xffff), __mmask16(bits >> 16)};
+}
+
+/// 32 columns of one row of a left tile.
+inline __m512i round_pair(__m512 first, __m512 second) {
+  return std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+}
+
+}  // namespace zoetrope::cpu
+#endif
