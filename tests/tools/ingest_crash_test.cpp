@@ -90,5 +90,42 @@ TEST(IngestCrash, TwentyKillsChangeNoByte) {
   EXPECT_EQ(Dataset(folder.path() + "/" + name).samples().size(), 40u);
 }
 
+TEST(IngestCrash, KillsOfAnUpdateChangeNoByte) {
+  const char* given = std::getenv("ZT_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "ZT_TEST_SEED=" << seed);
+  std::mt19937_64 random(seed);
+  const TemporaryFolder folder;
+  const std::string clips = folder.path() + "/clips";
+  make_sources(clips);
+  const auto command = [&](const std::string& name) {
+    return std::vector<std::string>{ZT_BINARY, "ingest",    clips,      folder.path() + "/" + name,
+                                    "--area",  "3072",      "--update", "--shard-samples",
+                                    "2",       "--workers", "2"};
+  };
+  ASSERT_EQ(run_process(command("data")).exit_code, 1);
+  int kills = 0;
+  for (int round = 0; kills < 10; ++round) {
+    // One clip goes or comes back near the beginning, another changes near the end.
+    if (round % 2 == 0) fs::rename(clips + "/clip03.mp4", folder.path() + "/clip03.mp4");
+    else fs::rename(folder.path() + "/clip03.mp4", clips + "/clip03.mp4");
+    testing_support::write_text(clips + "/clip33.txt", "caption " + std::to_string(round));
+    const auto start = std::chrono::steady_clock::now();
+    const std::string fresh = "fresh" + std::to_string(round);
+    ASSERT_EQ(run_process(command(fresh)).exit_code, 1);
+    const auto length = std::chrono::steady_clock::now() - start;
+    for (bool finished = false; !finished;) {
+      Process process(command("data"));
+      const auto moment =
+          std::chrono::duration_cast<std::chrono::milliseconds>(length) * int64_t(random() % 100) / 100;
+      if (!process.wait_for(moment)) process.signal_group(SIGKILL);
+      finished = process.wait().exit_code != 128 + SIGKILL;
+      kills += !finished;
+    }
+    ASSERT_TRUE(bytes_of(folder.path() + "/data") == bytes_of(folder.path() + "/" + fresh))
+        << "round " << round;
+  }
+}
+
 }  // namespace
 }  // namespace zoetrope
