@@ -1,5 +1,7 @@
 #include "core/device.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -9,10 +11,13 @@ namespace zoetrope {
 
 std::shared_ptr<void> allocate(size_t bytes, Device device) {
   ZT_REQUIRE(device == Device::kCpu, "this build has no CUDA backend; use --device cpu");
-  constexpr size_t kAlignment = 64;  // one cache line, and a whole AVX-512 register
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  constexpr size_t kHugePage = size_t(2) << 20;  // an entry of the address cache covers 512 times as much
+  const bool huge = bytes >= 2 * kHugePage;
+  const size_t alignment = huge ? kHugePage : 64;  // else one cache line, and a whole AVX-512 register
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   ZT_REQUIRE(memory != nullptr, "out of memory: ", bytes, " bytes asked for");
+  if (huge) (void)madvise(memory, rounded, MADV_HUGEPAGE);  // only advice: without huge pages it is as right
   return std::shared_ptr<void>(memory, [](void* p) { std::free(p); });
 }
 
