@@ -12,7 +12,7 @@ class Backward {
     Placer placer(&in_.arena, in_.precision);
     scratch_.place_backward(placer, in_.config, in_.precision, in_.sizes);
     in_.ops.add_row(scratch_.modulation, in_.modulation, p_.modulation.value);
-    fill_zero(scratch_.dmodulation);
+    in_.ops.zero(scratch_.dmodulation);
   }
 
   void mlp() {
@@ -93,7 +93,7 @@ class Backward {
     const int64_t num_heads = in_.config.num_heads;
     const Tensor delta = in_.arena.take({dq.rows(), num_heads}, in_.precision.wide);
     in_.ops.attention_delta(delta, dattended, kept_.cross_attended, num_heads);
-    for (const Tensor* gradient : {&dq, &dk, &dv}) fill_zero(*gradient);
+    for (const Tensor* gradient : {&dq, &dk, &dv}) in_.ops.zero(*gradient);
     in_.ops.attention_backward(dq, dk, dv, dattended, kept_.cross_q, kept_.cross_k,
                                kept_.cross_kv.columns(D_, 2 * D_), kept_.cross_lse, delta, in_.text_items, num_heads,
                                in_.attention_scale());

@@ -217,7 +217,7 @@ void Dit::State::head_backward(const Tensor& doutput) {
     const Tensor dnormed = placer.narrow(b.x.rows(), D), dmodulation = placer.wide(S, 2 * D);
     ops.linear_backward_weight(head.dweight, head.dbias, doutput, b.head_normed);
     ops.linear_backward_input(dnormed, doutput, *head.weight);
-    fill_zero(dmodulation);
+    ops.zero(dmodulation);
     const Tensor dshift = dmodulation.columns(0, D), dscale = dmodulation.columns(D, 2 * D);
     ops.layer_norm_modulate_backward(b.dx, dshift, dscale, dnormed, b.x, b.head_stats,
                                      b.head_modulation.columns(D, 2 * D), b.segment);
@@ -275,7 +275,7 @@ void Dit::backward(const MicroBatch& batch, const DitInput& input, const Tensor&
     b = {};
     return;
   }
-  for (const Tensor& gradient : {b.dx, b.dmodulation, b.dtext}) fill_zero(gradient);
+  for (const Tensor& gradient : {b.dx, b.dmodulation, b.dtext}) s.ops.zero(gradient);
   if (s.has_head()) s.head_backward(doutput);
   BlockRange::Boundary boundary{b.dx, b.dmodulation, b.dtext};
   s.hooks.blocks->receive_backward(boundary);

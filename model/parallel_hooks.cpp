@@ -33,7 +33,7 @@ void LocalAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor& 
   const ArenaScope scope(arena_);
   const Tensor delta = arena_.take({q.rows(), num_heads}, lse.dtype());
   ops_.attention_delta(delta, dout, out, num_heads);
-  for (const Tensor& gradient : {dq, dk, dv}) fill_zero(gradient);
+  for (const Tensor& gradient : {dq, dk, dv}) ops_.zero(gradient);
   ops_.attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, whole_samples(batch), num_heads, scale);
 }
 

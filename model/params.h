@@ -52,7 +52,7 @@ class Parameters {
   const Weight& weight(const std::string& name) const;
   /// Renews every prepared weight after the values changed.
   void prepare() const;
-  void zero_grads() const { fill_zero(grads_); }
+  void zero_grads() const { ops_.zero(grads_); }
 
   /// Persistent bytes: values, gradients, prepared forms.
   int64_t persistent_bytes() const;

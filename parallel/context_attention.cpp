@@ -241,7 +241,7 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
   const ArenaScope scope(s.arena);
   const Tensor delta = s.arena.take({q.rows(), num_heads}, s.precision.wide);
   s.ops.attention_delta(delta, dout, out, num_heads);
-  for (const Tensor* gradient : {&dq, &dk, &dv}) fill_zero(*gradient);
+  for (const Tensor* gradient : {&dq, &dk, &dv}) s.ops.zero(*gradient);
   for (size_t r = 0; r < rings.size(); ++r) {
     RingRows& ring = rings[r];
     const auto differentiate = [&](const Tensor& dkeys, const Tensor& dvalues, const Tensor& keys,
@@ -264,7 +264,7 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
       if (step < ring.last_step()) s.post_keys(ring, true, step + 1);
       const int64_t tokens = ring.mate_tokens(step);
       const KeyValueArea& gradients = s.areas.gradients[s.gradient_parity];
-      fill_zero(gradients.rows.slice_rows(0, 2 * tokens));
+      s.ops.zero(gradients.rows.slice_rows(0, 2 * tokens));
       if (s.fault != RingFault::kSkipStep || step > 1)
         differentiate(gradients.keys(tokens), gradients.values(tokens), arrived.keys(tokens),
                       arrived.values(tokens));

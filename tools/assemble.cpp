@@ -7,18 +7,19 @@
 namespace zoetrope {
 
 Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Workload& workload,
-           int64_t memory_bytes, std::optional<Cluster> given)
+           int64_t memory_bytes, std::optional<Cluster> given, const WrapOps& wrap)
     : comm(rank_comm),
       precision(Precision::from_name(config.numerics.precision)),
       pool(num_threads),
       arena(0, Device::kCpu, "activations"),
-      ops(make_ops(Device::kCpu, pool, arena)),
+      ops(wrap ? wrap(make_ops(Device::kCpu, pool, arena)) : make_ops(Device::kCpu, pool, arena)),
       parameters(config.model, precision, *ops),
       optimizer(config.optimisation, parameters, *ops),
       cluster(size_arena(config, workload, memory_bytes, given)),
       attention(*ops, comm, arena, config.model, precision, cluster.tokens_per_slot),
       sync(comm, parameters),
-      dit(config.model, precision, *ops, parameters, ParallelHooks{&attention, &sync, &source, &width, &blocks}, arena),
+      dit(config.model, precision, *ops, parameters,
+          ParallelHooks{&attention, &sync, &source, &width, &blocks}, arena),
       flow(config.flow, config.model, precision, *ops, dit, arena, uint64_t(config.numerics.seed)) {
   const PrecisionSupport support = precision_support(Device::kCpu, precision.compute);
   if (!support.native && comm.rank() == 0) log_warning(support.how);
@@ -34,7 +35,8 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
   if (caps.segments_per_slot == 0) caps.segments_per_slot = workload.batch;
   arena.reserve(activation_bytes(config.model, precision).of(caps.tokens_per_slot, caps.segments_per_slot) +
                 workspace_bytes(config, pool.num_threads(), caps.tokens_per_slot));
-  persistent_bytes = state_bytes + ContextAttention::buffer_bytes(config.model, precision, caps.tokens_per_slot) +
+  persistent_bytes = state_bytes +
+                     ContextAttention::buffer_bytes(config.model, precision, caps.tokens_per_slot) +
                      workload.payload_bytes();
   return caps;
 }

@@ -2,6 +2,7 @@
 // train, sample, heldout and bench share it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -17,13 +18,16 @@
 
 namespace zoetrope {
 
+/// Makes operators that pass their calls on to the given ones, to watch them.
+using WrapOps = std::function<std::unique_ptr<Ops>(std::unique_ptr<Ops>)>;
+
 /// One rank's whole machinery. Members are in order of construction.
 class Rank {
  public:
-  /// `cluster`: the caps to size for; empty: derived from `memory_bytes`.
-  /// Throws: Error with the arithmetic when the model or its longest sample can't fit.
+  /// `cluster`: the caps to size for; empty: derived from `memory_bytes`. `wrap`: what stands before the
+  /// operators. Throws: Error with the arithmetic when the model or its longest sample can't fit.
   Rank(const TrainConfig& config, Comm& comm, int num_threads, const Workload& workload, int64_t memory_bytes,
-       std::optional<Cluster> cluster = std::nullopt);
+       std::optional<Cluster> cluster = std::nullopt, const WrapOps& wrap = nullptr);
 
   /// Highest use of the arena so far plus everything persistent: what the memory model must predict.
   int64_t peak_bytes() const { return arena.high_water_bytes() + persistent_bytes; }

@@ -56,14 +56,15 @@ void check(BenchOptions& options, bool planners_given) {
 }
 
 int bench_ops(const BenchOptions& options, Comm& comm) {
-  if (comm.size() > 1) throw UsageError("bench ops measures one rank; leave --ranks out, and start it without mpirun or srun");
+  if (comm.size() > 1)
+    throw UsageError("bench ops measures one rank; leave --ranks out, and start it without mpirun or srun");
   const ModelConfig& model = options.config.model;
   OpsBench ops;
   ops.threads = threads_per_rank(options.config.parallel, 1);
   if (options.tokens > 0) ops.tokens = options.tokens;
   ops.sample_tokens = std::min(ops.sample_tokens, ops.tokens);
   ops.width = model.width, ops.heads = model.num_heads, ops.ffn = model.ffn, ops.layers = model.num_layers;
-  ops.text_rows = model.text_rows;
+  ops.text_rows = model.text_rows, ops.features = model.in_features();
   ops.precision = options.config.numerics.precision;
   ops.json = options.json;
   return run_bench_ops(ops);
@@ -106,7 +107,8 @@ Command bench_command() {
   command.options.add_table("checkpoint", config.checkpoint);
   command.options.add_table("numerics", config.numerics);
   command.options.add_flag("steps", options->steps, "steps to time, per planner or precision");
-  command.options.add_flag("batches", options->batches, "cp: different global batches among them, at most one per step");
+  command.options.add_flag("batches", options->batches,
+                           "cp: different global batches among them, at most one per step");
   command.options.add_flag("tokens", options->tokens,
                            "step: tokens of the step; ring, ops: rows. 0: a default");
   command.options.add_flag(
@@ -124,6 +126,9 @@ Command bench_command() {
       if (!path.empty()) check_writable(path);
     // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
     const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
+    const bool precision = std::find(given->begin(), given->end(), "precision") != given->end();
+    if (precision)
+      options->precisions = {options->config.numerics.precision};  // only the flag counts, not the file
     if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 0;
     return run_on_ranks(options->config.parallel.ranks,
                         [options](Comm& comm) { return run(*options, comm); });

@@ -13,7 +13,8 @@ namespace zoetrope {
 struct BenchOptions {
   std::string what;  ///< cp, ring, ops, step
   TrainConfig config;
-  std::vector<std::string> planners;  ///< empty: all
+  std::vector<std::string> planners;                   ///< empty: all
+  std::vector<std::string> precisions{"f32", "bf16"};  ///< of `bench step`
   int64_t steps = 24, batches = 4, link_hides = 0, tokens = 0;
   bool json = false;
   std::string out, timeline;

@@ -13,6 +13,7 @@
 #include "tools/gemm_rate.h"
 #include "tools/profile_step.h"
 #include "tools/synthetic_batch.h"
+#include "tools/timed_ops.h"
 
 namespace zoetrope {
 namespace {
@@ -22,8 +23,15 @@ constexpr int64_t kDefaultTokens = 8192, kSampleTokens = 2048;
 struct StepShare {
   std::string precision;
   int64_t tokens = 0, parameters = 0;
-  double flops = 0, best_step_seconds = 0, median_step_seconds = 0, gemm_flops = 0, loss = 0;
+  double flops = 0, best_step_seconds = 0, median_step_seconds = 0, gemm_flops = 0;
   std::string best_gemm;
+  std::map<std::string, OpTime> ops;  ///< of the best step
+  /// What no operator of the best step explains.
+  double seconds_outside() const {
+    double rest = best_step_seconds;
+    for (const auto& [name, time] : ops) rest -= time.seconds;
+    return rest;
+  }
   double share(double seconds) const { return flops / seconds / gemm_flops; }
 };
 
@@ -68,7 +76,9 @@ StepShare measure_share(const BenchOptions& options, const std::string& precisio
     lengths.push_back(std::min(left, kSampleTokens));
   const Workload workload{lengths.front(), tokens, int64_t(lengths.size()), config.model.in_features()};
   Rank rank(config, comm, threads_per_rank(config.parallel, comm.size()), workload, 0,
-            Cluster{comm.size(), tokens, int64_t(lengths.size())});
+            Cluster{comm.size(), tokens, int64_t(lengths.size())},
+            [](std::unique_ptr<Ops> ops) { return std::make_unique<TimedOps>(std::move(ops)); });
+  TimedOps& timed = dynamic_cast<TimedOps&>(*rank.ops);
   rank.parameters.initialise(uint64_t(config.numerics.seed));
   rank.parameters.prepare();
   const Plan plan = plan_of_equal_slots(comm.size(), lengths);
@@ -77,20 +87,26 @@ StepShare measure_share(const BenchOptions& options, const std::string& precisio
     all_lengths.insert(all_lengths.end(), lengths.begin(), lengths.end());
   const MicroBatch batch = make_synthetic_batch(plan, 0, comm.rank(), all_lengths, config.model);
 
-  StepShare result{precision, tokens * comm.size(), rank.parameters.count(), 0, 0, 0, 0, 0, ""};
+  StepShare result;
+  result.precision = precision;
+  result.tokens = tokens * comm.size();
+  result.parameters = rank.parameters.count();
   result.flops = train_flops(config.model, lengths);
   GemmPeak peak(config.model, rank.pool, rank.precision.compute, tokens);
   std::vector<double> seconds;
   for (int64_t step = 0; step <= options.steps; ++step) {
     if (step % std::max<int64_t>(1, options.steps / 2) == 0) peak.measure();
+    timed.reset();
     const int64_t start = wall_ns();
     const StepResult done = run_loss_and_gradients(
         plan, step, loss_count(result.tokens, config.model), comm, rank.flow, rank.attention, rank.sync,
         rank.parameters, [&](int64_t) { return batch; }, *rank.ops);
     rank.optimizer.step(step, done.grad_norm);
-    if (step > 0)
-      seconds.push_back(comm.all_reduce_max(1e-9 * double(wall_ns() - start)));  // step 0 warms up
-    result.loss = done.loss;
+    const double wall = comm.all_reduce_max(1e-9 * double(wall_ns() - start));
+    if (step == 0) continue;  // it warms up
+    if (seconds.empty() || wall < *std::min_element(seconds.begin(), seconds.end()))
+      result.ops = timed.times();
+    seconds.push_back(wall);
   }
   peak.measure();
   if (comm.rank() == 0 && !options.json) peak.print();
@@ -101,7 +117,24 @@ StepShare measure_share(const BenchOptions& options, const std::string& precisio
   return result;
 }
 
+/// Where the best step went: operators of one kind and shape from the dearest on, then what no operator
+/// explains.
+void print_operators(const StepShare& s) {
+  std::vector<std::pair<std::string, OpTime>> ops(s.ops.begin(), s.ops.end());
+  std::sort(ops.begin(), ops.end(),
+            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  const auto line = [&s](const std::string& name, int64_t calls, double seconds) {
+    std::printf("  %-56s %5lld %9.1f ms %5.1f %%\n", name.c_str(), static_cast<long long>(calls),
+                1e3 * seconds, 100 * seconds / s.best_step_seconds);
+  };
+  for (const auto& [name, time] : ops) line(name, time.calls, time.seconds);
+  line("outside of operators", 1, s.seconds_outside());
+}
+
 nlohmann::ordered_json to_json(const StepShare& s) {
+  nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+  for (const auto& [name, time] : s.ops)
+    ops.push_back({{"name", name}, {"calls", time.calls}, {"ms", 1e3 * time.seconds}});
   return {{"precision", s.precision},
           {"tokens", s.tokens},
           {"parameters", s.parameters},
@@ -111,7 +144,9 @@ nlohmann::ordered_json to_json(const StepShare& s) {
           {"gemm_flops", s.gemm_flops},
           {"gemm_shape", s.best_gemm},
           {"share_best", s.share(s.best_step_seconds)},
-          {"share_median", s.share(s.median_step_seconds)}};
+          {"share_median", s.share(s.median_step_seconds)},
+          {"operators", ops},
+          {"outside_of_operators_ms", 1e3 * s.seconds_outside()}};
 }
 
 void print(const StepShare& s, int64_t steps) {
@@ -130,10 +165,13 @@ void print(const StepShare& s, int64_t steps) {
 
 int bench_step(const BenchOptions& options, Comm& comm) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const char* precision : {"f32", "bf16"}) {
+  for (const std::string& precision : options.precisions) {
     const StepShare share = measure_share(options, precision, comm);
     rows.push_back(to_json(share));
-    if (comm.rank() == 0 && !options.json) print(share, options.steps);
+    if (comm.rank() == 0 && !options.json) {
+      print_operators(share);
+      print(share, options.steps);
+    }
   }
   if (comm.rank() == 0)
     report_json(options, nlohmann::ordered_json{{"bench", "step"}, {"rows", rows}}.dump(2));

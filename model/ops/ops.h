@@ -91,6 +91,8 @@ class Ops : public FlowOps {
                                       const Tensor& segment) const = 0;
   /// y = x with a change of type (any of compute, wide).
   virtual void convert(const Tensor& y, const Tensor& x) const = 0;
+  /// All elements 0, any type; the tensor may be row-strided.
+  virtual void zero(const Tensor& x) const { fill_zero(x); }
   /// y += x, wide types.
   virtual void add(const Tensor& y, const Tensor& x) const = 0;
   /// y[s] = x[s] + row for all rows; dense or row-strided. Shapes: y, x [S, N] wide; row [N] wide.

@@ -1,5 +1,7 @@
 // Loss, norm of the gradient, and the optimizer: AdamW and the moving average in one pass over memory.
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
@@ -16,20 +18,21 @@ using simd::for_lanes;
 using simd::load;
 using simd::store;
 
-constexpr int64_t kPiece = 16384;         // elements per task of the optimizer: 64 KiB of each operand
+constexpr int64_t kPiece = 16384;          // elements per task of the optimizer: 64 KiB of each operand
 constexpr int64_t kMaxPartialSums = 4096;  // 32 KiB of work space, whatever the number of parameters
 
-/// Adds the squares of the lanes to eight running sums in double.
-D8 add_squares(D8 total, F16 v) {
-  float lanes[simd::kLanes];
-  store(lanes, v);
-  D8 low, high;
-  for (int i = 0; i < 8; ++i) {
-    low[i] = lanes[i];
-    high[i] = lanes[i + 8];
+/// Running sums of squares in double, for the lower and the upper lanes.
+struct Squares {
+  D8 low{}, high{};
+  void add(F16 v) {
+    using F8 = float __attribute__((vector_size(32)));
+    const auto halves = std::bit_cast<std::array<F8, 2>>(v);
+    const D8 a = __builtin_convertvector(halves[0], D8), b = __builtin_convertvector(halves[1], D8);
+    low += a * a;
+    high += b * b;
   }
-  return total + low * low + high * high;
-}
+  double sum() const { return simd::sum(low + high); }
+};
 
 struct AdamwNumbers {
   float grad_scale, beta1, rest1, beta2, rest2, keep, rate, root_correction, epsilon, ema_rest;
@@ -38,21 +41,21 @@ struct AdamwNumbers {
 template <bool kEma>
 void adamw_piece(float* value, float* first, float* second, float* ema, const float* grad, int64_t count,
                  const AdamwNumbers& a) {
-  for_lanes(count, [&](int64_t i, int64_t n) {
-    const F16 g = load(grad + i, n) * a.grad_scale;
-    const F16 m = a.beta1 * load(first + i, n) + a.rest1 * g;
-    const F16 v = a.beta2 * load(second + i, n) + a.rest2 * (g * g);
-    F16 root;
-    for (int lane = 0; lane < simd::kLanes; ++lane) root[lane] = std::sqrt(v[lane]);
-    const F16 updated = load(value + i, n) * a.keep - a.rate * m / (root * a.root_correction + a.epsilon);
-    store(first + i, m, n);
-    store(second + i, v, n);
-    store(value + i, updated, n);
-    if constexpr (kEma) {
-      const F16 average = load(ema + i, n);
-      store(ema + i, average + a.ema_rest * (updated - average), n);
-    }
-  });
+  for_lanes(
+      count, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+        const F16 g = load(grad + i, n) * a.grad_scale;
+        const F16 m = a.beta1 * load(first + i, n) + a.rest1 * g;
+        const F16 v = a.beta2 * load(second + i, n) + a.rest2 * (g * g);
+        const F16 root = simd::sqrt(v);
+        const F16 updated = load(value + i, n) * a.keep - a.rate * m / (root * a.root_correction + a.epsilon);
+        store(first + i, m, n);
+        store(second + i, v, n);
+        store(value + i, updated, n);
+        if constexpr (kEma) {
+          const F16 average = load(ema + i, n);
+          store(ema + i, average + a.ema_rest * (updated - average), n);
+        }
+      });
 }
 
 }  // namespace
@@ -71,13 +74,16 @@ double CpuOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Ten
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     for_rows(pool_, T, [&](int64_t t) {
       const float w = weight.data<float>()[t], factor = float(2.0 * double(w) * grad_scale);
-      D8 total{};
-      for_lanes(P, [&](int64_t i, int64_t n) {
-        const F16 difference = load(y.row<float>(t) + i, n) - load(target.row<float>(t) + i, n);
-        total = add_squares(total, difference);
-        store(dy.row<Dy>(t) + i, difference * factor, n);
-      });
-      sums[t] = double(w) * simd::sum(total);
+      const float *from = y.row<float>(t), *aim = target.row<float>(t);
+      Dy* to = dy.row<Dy>(t);
+      Squares total;
+      for_lanes(
+          P, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+            const F16 difference = load(from + i, n) - load(aim + i, n);
+            total.add(difference);
+            store(to + i, difference * factor, n);
+          });
+      sums[t] = double(w) * total.sum();
       row_loss.data<float>()[t] = float(sums[t]);
     });
   });
@@ -87,18 +93,23 @@ double CpuOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Ten
 }
 
 double CpuOps::sum_squares(const Tensor& x) const {
-  ZT_CHECK(x.dtype() == DType::kF32 && x.dense(), "sum_squares: x is ", x.shape_text(), ", expected dense f32");
+  ZT_CHECK(x.dtype() == DType::kF32 && x.dense(), "sum_squares: x is ", x.shape_text(),
+           ", expected dense f32");
   const int64_t count = x.size();
-  const int64_t piece = std::max(kPiece, (count / kMaxPartialSums + simd::kLanes) / simd::kLanes * simd::kLanes);
+  const int64_t piece =
+      std::max(kPiece, (count / kMaxPartialSums + simd::kLanes) / simd::kLanes * simd::kLanes);
   const int64_t pieces = (count + piece - 1) / piece;
   const ArenaScope scope(workspace_);
   double* sums = workspace_.take({pieces}, DType::kF64).data<double>();
   const float* data = x.data<float>();
   pool_.parallel_for(pieces, [&](int64_t p) {
-    D8 total{};
-    for_lanes(std::min(piece, count - p * piece),
-              [&](int64_t i, int64_t n) { total = add_squares(total, load(data + p * piece + i, n)); });
-    sums[p] = simd::sum(total);
+    const float* from = data + p * piece;
+    std::array<Squares, 4> totals;
+    simd::for_four_lanes(
+        std::min(piece, count - p * piece), [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+          totals[k].add(load(from + i, n));
+        });
+    sums[p] = (totals[0].sum() + totals[1].sum()) + (totals[2].sum() + totals[3].sum());
   });
   double total = 0;
   for (int64_t p = 0; p < pieces; ++p) total += sums[p];
@@ -117,11 +128,16 @@ void CpuOps::adamw(const Tensor& value, const Tensor& first, const Tensor& secon
   ZT_CHECK(step.step >= 1, op, ": step is ", step.step, ", steps count from 1");
   const double correction1 = 1 - std::pow(step.beta1, double(step.step));
   const double correction2 = 1 - std::pow(step.beta2, double(step.step));
-  const AdamwNumbers numbers{float(step.grad_scale), float(step.beta1), float(1 - step.beta1),
-                             float(step.beta2), float(1 - step.beta2),
+  const AdamwNumbers numbers{float(step.grad_scale),
+                             float(step.beta1),
+                             float(1 - step.beta1),
+                             float(step.beta2),
+                             float(1 - step.beta2),
                              float(1 - step.learning_rate * step.weight_decay),
-                             float(step.learning_rate / correction1), float(1 / std::sqrt(correction2)),
-                             float(step.epsilon), float(1 - step.ema_decay)};
+                             float(step.learning_rate / correction1),
+                             float(1 / std::sqrt(correction2)),
+                             float(step.epsilon),
+                             float(1 - step.ema_decay)};
   float* ema_data = ema.defined() ? ema.data<float>() : nullptr;
   pool_.parallel_for((count + kPiece - 1) / kPiece, [&](int64_t p) {
     const int64_t at = p * kPiece, n = std::min(kPiece, count - at);

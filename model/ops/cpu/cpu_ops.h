@@ -52,6 +52,7 @@ class CpuOps final : public Ops {
   void gate_residual_backward(const Tensor& dbranch, const Tensor& dgate, const Tensor& dy,
                               const Tensor& branch, const Tensor& gate, const Tensor& segment) const override;
   void convert(const Tensor& y, const Tensor& x) const override;
+  void zero(const Tensor& x) const override;
   void add(const Tensor& y, const Tensor& x) const override;
   void add_row(const Tensor& y, const Tensor& x, const Tensor& row) const override;
   void add_row_backward(const Tensor& drow, const Tensor& dy) const override;

@@ -14,23 +14,27 @@ using simd::F16;
 using simd::for_lanes;
 using simd::load;
 using simd::store;
+using simd::sum;
+using simd::Sums;
 
 struct Statistics {
   float mean, rstd;
 };
 
 Statistics row_statistics(const float* x, int64_t width, float eps) {
-  F16 total{};
-  for_lanes(width, [&](int64_t i, int64_t n) { total += load(x + i, n); });
-  const float mean = simd::sum(total) / float(width);
-  F16 squares{};
-  int64_t i = 0;
-  for (; i + simd::kLanes <= width; i += simd::kLanes) {
-    const F16 d = load(x + i) - mean;
-    squares += d * d;
-  }
-  float variance = simd::sum(squares);
-  for (; i < width; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  const int64_t whole = width / simd::kLanes * simd::kLanes;
+  Sums total{}, squares{};
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k)
+                 __attribute__((always_inline)) { total[k] += load(x + i, n); });
+  const float mean = sum(total) / float(width);
+  simd::for_four_lanes(
+      whole, [&](int64_t i, int64_t, auto k) __attribute__((always_inline)) {
+        const F16 d = load(x + i) - mean;
+        squares[k] += d * d;
+      });
+  float variance = sum(squares);
+  for (int64_t i = whole; i < width; ++i) variance += (x[i] - mean) * (x[i] - mean);
   return {mean, 1.0f / std::sqrt(variance / float(width) + eps)};
 }
 
@@ -38,31 +42,35 @@ Statistics row_statistics(const float* x, int64_t width, float eps) {
 template <class Y>
 void norm_row(Y* y, const float* x, Statistics s, const float* shift, const float* scale, float offset,
               int64_t width) {
-  for_lanes(width, [&](int64_t i, int64_t n) {
-    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
-    store(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
-  });
+  for_lanes(
+      width, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+        const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+        store(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
+      });
 }
 
-/// dx += rstd (g - mean(g) - xhat mean(g xhat)) with g = dy (offset + scale); dscale += dy xhat, dshift += dy.
+/// dx += rstd (g - mean(g) - xhat mean(g xhat)) with g = dy (offset + scale); dscale += dy xhat, dshift +=
+/// dy.
 template <class Dy>
 void norm_backward_row(float* dx, float* dshift, float* dscale, const Dy* dy, const float* x, Statistics s,
                        const float* scale, float offset, int64_t width) {
-  F16 total{}, projected{};
-  for_lanes(width, [&](int64_t i, int64_t n) {
-    const F16 d = load(dy + i, n), g = d * (load(scale + i, n) + offset);
-    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
-    total += g;
-    projected += g * normal;
-    store(dshift + i, load(dshift + i, n) + d, n);
-    store(dscale + i, load(dscale + i, n) + d * normal, n);
-  });
-  const float mean = simd::sum(total) / float(width), slope = simd::sum(projected) / float(width);
-  for_lanes(width, [&](int64_t i, int64_t n) {
-    const F16 g = load(dy + i, n) * (load(scale + i, n) + offset);
-    const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
-    store(dx + i, load(dx + i, n) + s.rstd * ((g - mean) - normal * slope), n);
-  });
+  Sums total{}, projected{};
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        const F16 d = load(dy + i, n), g = d * (load(scale + i, n) + offset);
+        const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+        total[k] += g;
+        projected[k] += g * normal;
+        store(dshift + i, load(dshift + i, n) + d, n);
+        store(dscale + i, load(dscale + i, n) + d * normal, n);
+      });
+  const float mean = sum(total) / float(width), slope = sum(projected) / float(width);
+  for_lanes(
+      width, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+        const F16 g = load(dy + i, n) * (load(scale + i, n) + offset);
+        const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
+        store(dx + i, load(dx + i, n) + s.rstd * ((g - mean) - normal * slope), n);
+      });
 }
 
 Statistics saved(const Tensor& stats, int64_t t) {

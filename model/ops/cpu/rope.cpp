@@ -14,6 +14,8 @@ using simd::for_lanes;
 using simd::I16;
 using simd::load;
 using simd::store;
+using simd::sum;
+using simd::Sums;
 
 /// (a, b) -> (a cos - b sin, a sin + b cos) for each adjacent pair; `direction` -1 turns back.
 F16 rotate(F16 pairs, F16 table, float direction) {
@@ -25,15 +27,44 @@ F16 rotate(F16 pairs, F16 table, float direction) {
   return pairs * __builtin_shuffle(table, kCos) + turned * __builtin_shuffle(table, kSin);
 }
 
-/// Calls f(offset in the row, offset in the head's table, lanes) over all heads of a row.
+/// Calls f(offset in the row, offset in the head's table, lanes, which of four sums) over all heads of a row.
 template <class F>
-void for_heads(int64_t num_heads, int64_t head_width, F&& f) {
+__attribute__((always_inline)) inline void for_heads(int64_t num_heads, int64_t head_width, F&& f) {
   for (int64_t h = 0; h < num_heads; ++h)
-    for_lanes(head_width, [&](int64_t i, int64_t n) { f(h * head_width + i, i, n); });
+    simd::for_four_lanes(
+        head_width, [&](int64_t i, int64_t n, auto k)
+                        __attribute__((always_inline)) { f(h * head_width + i, i, n, k); });
+}
+
+/// One row of `rms_norm_rope_backward`: dx, and dweight's summands added to `sums`.
+template <bool kRotated, class X>
+void backward_row(X* dx, float* sums, const float* dy, const X* x, float rstd, const float* weight,
+                  const float* table, int64_t num_heads, int64_t width) {
+  const auto turned_back = [&](int64_t i, int64_t j, int64_t n) __attribute__((always_inline)) {
+    const F16 d = load(dy + i, n);
+    if constexpr (kRotated) return rotate(d, load(table + j, n), -1.0f);
+    else return d;
+  };
+  Sums projected{};
+  for_heads(
+      num_heads,
+      width / num_heads, [&](int64_t i, int64_t j, int64_t n, auto k) __attribute__((always_inline)) {
+        const F16 d = turned_back(i, j, n) * (load(x + i, n) * rstd);
+        projected[k] += d * load(weight + i, n);
+        store(sums + i, load(sums + i, n) + d, n);
+      });
+  const float slope = rstd * (sum(projected) / float(width));
+  for_heads(
+      num_heads,
+      width / num_heads, [&](int64_t i, int64_t j, int64_t n, auto) __attribute__((always_inline)) {
+        const F16 g = turned_back(i, j, n) * load(weight + i, n);
+        store(dx + i, (g - load(x + i, n) * slope) * rstd, n);
+      });
 }
 
 void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D, int64_t num_heads) {
-  ZT_CHECK(num_heads >= 1 && D % num_heads == 0, op, ": ", D, " columns don't split into ", num_heads, " heads");
+  ZT_CHECK(num_heads >= 1 && D % num_heads == 0, op, ": ", D, " columns don't split into ", num_heads,
+           " heads");
   if (!rotation.defined()) return;
   const int64_t K = D / num_heads;
   ZT_CHECK(K % 2 == 0, op, ": the rotation needs an even head width, got ", K);
@@ -42,12 +73,13 @@ void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D
 
 template <class X>
 float inverse_rms(const X* x, int64_t width, float eps) {
-  F16 squares{};
-  for_lanes(width, [&](int64_t i, int64_t n) {
-    const F16 v = load(x + i, n);
-    squares += v * v;
-  });
-  return 1.0f / std::sqrt(simd::sum(squares) / float(width) + eps);
+  Sums squares{};
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        const F16 v = load(x + i, n);
+        squares[k] += v * v;
+      });
+  return 1.0f / std::sqrt(sum(squares) / float(width) + eps);
 }
 
 }  // namespace
@@ -69,20 +101,25 @@ void CpuOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x,
       X* to = y.row<X>(t);
       const float r = rstd.data<float>()[t] = inverse_rms(from, D, float(eps));
       if (!rotation.defined()) {
-        for_lanes(D, [&](int64_t i, int64_t n) { store(to + i, load(from + i, n) * r * load(w + i, n), n); });
+        for_lanes(
+            D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+              store(to + i, load(from + i, n) * r * load(w + i, n), n);
+            });
         return;
       }
       const float* table = rotation.row<float>(t);
-      for_heads(num_heads, D / num_heads, [&](int64_t i, int64_t j, int64_t n) {
-        store(to + i, rotate(load(from + i, n) * r * load(w + i, n), load(table + j, n), 1.0f), n);
-      });
+      for_heads(
+          num_heads,
+          D / num_heads, [&](int64_t i, int64_t j, int64_t n, auto) __attribute__((always_inline)) {
+            store(to + i, rotate(load(from + i, n) * r * load(w + i, n), load(table + j, n), 1.0f), n);
+          });
     });
   });
 }
 
-void CpuOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dy, const Tensor& x,
-                                    const Tensor& rstd, const Tensor& weight, const Tensor& rotation,
-                                    int64_t num_heads) const {
+void CpuOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dy,
+                                    const Tensor& x, const Tensor& rstd, const Tensor& weight,
+                                    const Tensor& rotation, int64_t num_heads) const {
   const char* op = "rms_norm_rope_backward";
   const int64_t T = x.rows(), D = x.row_size();
   check_matrix(op, "x", x, T, D);
@@ -94,31 +131,17 @@ void CpuOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, con
   check_vector(op, "dweight", dweight, D);
   check_rotation(op, rotation, T, D, num_heads);
   const float* w = weight.data<float>();
-  const int64_t heads = rotation.defined() ? num_heads : 1;
   dispatch(x.dtype(), [&]<class X>(X) {
     sum_by_segment<1>(pool_, workspace_, T, D, nullptr, {dweight.reshape({1, D})},
                       [&](int64_t t, int64_t, const std::array<float*, 1>& sums) {
-      const X* from = x.row<X>(t);
-      const float* grad = dy.row<float>(t);
-      const float* table = rotation.defined() ? rotation.row<float>(t) : nullptr;
-      const float r = rstd.data<float>()[t];
-      const auto turned_back = [&](int64_t i, int64_t j, int64_t n) {
-        const F16 d = load(grad + i, n);
-        return table ? rotate(d, load(table + j, n), -1.0f) : d;
-      };
-      F16 projected{};
-      for_heads(heads, D / heads, [&](int64_t i, int64_t j, int64_t n) {
-        const F16 d = turned_back(i, j, n) * (load(from + i, n) * r);
-        projected += d * load(w + i, n);
-        store(sums[0] + i, load(sums[0] + i, n) + d, n);
-      });
-      const float slope = simd::sum(projected) / float(D);
-      X* to = dx.row<X>(t);
-      for_heads(heads, D / heads, [&](int64_t i, int64_t j, int64_t n) {
-        const F16 g = turned_back(i, j, n) * load(w + i, n);
-        store(to + i, (g - load(from + i, n) * (r * slope)) * r, n);
-      });
-    });
+                        const float r = rstd.data<float>()[t];
+                        if (rotation.defined())
+                          backward_row<true>(dx.row<X>(t), sums[0], dy.row<float>(t), x.row<X>(t), r, w,
+                                             rotation.row<float>(t), num_heads, D);
+                        else
+                          backward_row<false>(dx.row<X>(t), sums[0], dy.row<float>(t), x.row<X>(t), r, w,
+                                              nullptr, 1, D);
+                      });
   });
 }
 
