@@ -109,7 +109,7 @@ int train(TrainSetup& setup, Comm& comm) {
   RunState& state = setup.state;
   Rank rank(setup.config, comm, int(state.threads_per_rank),
             workload_of(dataset.lengths(), setup.config.plan.batch, dataset.features()),
-            state.memory_per_rank, setup.resumed() ? std::optional(state.cluster) : std::nullopt);
+            state.memory_per_rank, setup.caps_given() ? std::optional(state.cluster) : std::nullopt);
   state.cluster = rank.cluster;
   start_parameters(setup, rank);
   announce(setup, dataset, rank);

@@ -21,6 +21,8 @@ struct TrainSetup {
   std::string checkpoint;  ///< folder resumed from; empty: fresh
 
   bool resumed() const { return !checkpoint.empty(); }
+  /// Whether the caps are the checkpoint's; --change memory derives them anew.
+  bool caps_given() const { return resumed() && state.cluster.tokens_per_slot > 0; }
   /// Step after which this call ends: --steps, else the schedule's length.
   int64_t last_step() const { return steps > 0 ? steps : config.optimisation.steps; }
   PlanRequest plan_request() const { return {config.plan.planner, config.plan.cp}; }

@@ -134,5 +134,14 @@ TEST_F(TrainLaw, WeightsThatAreNotFiniteAreNotSaved) {
   }
 }
 
+TEST_F(TrainLaw, AnotherMemoryCapIsTakenWhereItIsAllowed) {
+  const std::string run = fixture_.run("capped");
+  ASSERT_EQ(fixture_.train(run, {"--steps", "1", "--memory-per-rank", "40000000"}).exit_code, 0);
+  const Finished changed = fixture_.train(
+      run, {"--steps", "2", "--resume", "auto", "--memory-per-rank", "50000000", "--change", "memory"});
+  EXPECT_EQ(changed.exit_code, 0) << changed.output;
+  EXPECT_NE(changed.output.find("memory per rank 40000000 -> 50000000"), std::string::npos) << changed.output;
+}
+
 }  // namespace
 }  // namespace zoetrope
