@@ -41,4 +41,12 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
   return caps;
 }
 
+void require_same_patch(const ModelConfig& model, const Dataset& dataset, const std::string& folder) {
+  const Patch patch = dataset.patch();
+  ZT_REQUIRE(model.patch == (std::vector<int64_t>{patch.t, patch.h, patch.w}), "data set '", folder,
+             "' was made with patch ", patch.t, ",", patch.h, ",", patch.w, ", the model has ",
+             model.patch[0], ",", model.patch[1], ",", model.patch[2],
+             " (config 'model.patch'); run `zoetrope ingest` with --patch, or change the config");
+}
+
 }  // namespace zoetrope

@@ -15,6 +15,7 @@
 #include "schedule/cost.h"
 #include "tools/memory.h"
 #include "tools/train_config.h"
+#include "video/dataset.h"
 
 namespace zoetrope {
 
@@ -54,5 +55,8 @@ class Rank {
   Cluster size_arena(const TrainConfig& config, const Workload& workload, int64_t memory_bytes,
                      std::optional<Cluster> given);
 };
+
+/// Throws: Error naming the data set's folder and both patches when the model has another one.
+void require_same_patch(const ModelConfig& model, const Dataset& dataset, const std::string& folder);
 
 }  // namespace zoetrope

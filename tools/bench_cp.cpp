@@ -64,6 +64,7 @@ class CpBench {
  public:
   CpBench(const BenchOptions& options, Comm& comm)
       : options_(options), config_(options.config), comm_(comm), dataset_(config_.data.data) {
+    require_same_patch(config_.model, dataset_, config_.data.data);
     setting_.ranks = comm.size();
     setting_.cores = available_cores();
     setting_.is_wall = comm.size() <= setting_.cores;

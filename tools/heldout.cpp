@@ -104,6 +104,7 @@ int run_heldout(const HeldoutFlags& flags, Comm& comm) {
   int64_t longest = 0;
   for (int64_t tokens : heldout.lengths()) longest = std::max(longest, tokens);
   OpenedRun run = open_weights(flags.run, comm, longest, 1);
+  require_same_patch(run.config.model, heldout, flags.data);
   const std::vector<Row> rows = evaluate(flags, heldout, training, run);
   const std::string json = to_json(rows, run, heldout).dump(1) + "\n";
   if (!flags.out.empty()) write_file_atomically(flags.out, json);

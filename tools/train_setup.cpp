@@ -54,12 +54,7 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
 }
 
 void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
-  const Patch patch = dataset.patch();
-  const std::vector<int64_t>& wanted = setup.config.model.patch;
-  ZT_REQUIRE(wanted == (std::vector<int64_t>{patch.t, patch.h, patch.w}), "data set '",
-             setup.config.data.data, "' was made with patch ", patch.t, ",", patch.h, ",", patch.w,
-             ", config 'model.patch' says ", wanted[0], ",", wanted[1], ",", wanted[2],
-             "; run `zoetrope ingest` with --patch, or change the config");
+  require_same_patch(setup.config.model, dataset, setup.config.data.data);
   setup.checkpoint = find_resume(setup.run, setup.resume);
   std::string source;
   const CostModel cost = settle_cost(setup.config.plan, setup.run, &source);

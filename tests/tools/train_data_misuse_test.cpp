@@ -59,5 +59,28 @@ TEST(TrainDataMisuse, ANonFiniteLossNamesStepSamplesAndClipsAndKeepsTheCheckpoin
   }
 }
 
+TEST(TrainDataMisuse, AnotherPatchIsNamedByEveryCommandThatReadsData) {
+  const TrainingFixture fixture;
+  SmallDatasetOptions options;
+  options.patch = {4, 16, 16};
+  options.sizes = {{1, 16, 32}, {5, 32, 16}};
+  const SmallDataset other(options);
+  const std::string run = fixture.run("run"), config = ZT_SOURCE_DIR "/configs/tiny.toml";
+  ASSERT_EQ(fixture.train(run, {"--steps", "1"}).exit_code, 0);
+  const std::vector<std::vector<std::string>> commands{
+      {"train", "--config", config, "--data", other.folder(), "--run", fixture.run("new")},
+      {"heldout", "--run", run, "--data", other.folder(), "--train-data", other.folder()},
+      {"bench", "cp", "--config", config, "--data", other.folder(), "--steps", "1"}};
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.begin(), ZT_BINARY);
+    const Finished finished = run_process(words);
+    EXPECT_EQ(finished.exit_code, 3) << words[1] << ": " << finished.output;
+    EXPECT_NE(
+        finished.output.find("'" + other.folder() + "' was made with patch 4,16,16, the model has 4,8,8"),
+        std::string::npos)
+        << words[1] << ": " << finished.output;
+  }
+}
+
 }  // namespace
 }  // namespace zoetrope
