@@ -303,6 +303,9 @@ class CpBench {
 int bench_cp(const BenchOptions& options, Comm& comm) {
   if (options.config.data.data.empty())
     throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
+  PlanOptions plan = options.config.plan;
+  plan.planner = "static";  // the planners that --cp is for; a file's cp doesn't bind the others
+  check_cp(plan, comm.size());
   return CpBench(options, comm).run();
 }
 

@@ -27,8 +27,7 @@ void check(const PlanToolOptions& options, const Command& command) {
           "plan: --step counts steps of --batch samples; give --batch too");
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
           "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
-  require(options.plan.cp == 0 || options.plan.planner.rfind("static", 0) == 0,
-          "plan: --cp fixes the size of the static planners, not of '", options.plan.planner, "'");
+  check_cp(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
   TrainConfig config = options.config;
   config.plan = options.plan;
   config.validate();

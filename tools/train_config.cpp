@@ -1,5 +1,6 @@
 #include "tools/train_config.h"
 
+#include "core/check.h"
 #include "tools/ranges.h"
 
 namespace zoetrope {
@@ -63,6 +64,18 @@ void TrainConfig::validate() const {
   const Ranges checkpoint_table("checkpoint");
   checkpoint_table.at_least("checkpoint-every", checkpoint.every, 0);
   checkpoint_table.at_least("keep-checkpoints", checkpoint.keep, 0);
+}
+
+void check_cp(const PlanOptions& plan, int64_t ranks) {
+  if (plan.cp == 0) return;
+  if (plan.planner.rfind("static", 0) != 0)
+    throw UsageError(
+        join_message("--cp ", plan.cp, " fixes the size of the static planners, and planner '", plan.planner,
+                     "' chooses it per sample; give --planner static or static-balanced, or leave --cp out"));
+  if (ranks % plan.cp != 0)
+    throw UsageError(join_message("--cp ", plan.cp, " does not divide ", ranks,
+                                  ranks == 1 ? " rank" : " ranks",
+                                  "; give a size that does, or leave --cp out for the fastest"));
 }
 
 }  // namespace zoetrope

@@ -31,6 +31,9 @@ struct PlanOptions {
   }
 };
 
+/// Throws: UsageError when --cp is given with a planner that chooses it itself, or doesn't divide the ranks.
+void check_cp(const PlanOptions& plan, int64_t ranks);
+
 struct ParallelOptions {
   int64_t ranks = 0, threads_per_rank = 0;
   void visit(auto&& field) {

@@ -92,6 +92,27 @@ TEST(TrainConfig, EveryCommandThatReadsItChecks) {
   EXPECT_EQ(run_process({ZT_BINARY, "selftest", "--ranks", "100000"}).exit_code, 2);
 }
 
+TEST(TrainConfig, ACpSizeThatCannotBeIsWrongUseBeforeAnythingIsRead) {
+  using testing_support::run_process;
+  const std::string config = ZT_SOURCE_DIR "/configs/tiny.toml";
+  const std::vector<std::vector<std::string>> commands{
+      {"train", "--config", config, "--data", "none", "--run", "none", "--ranks", "2"},
+      {"train", "--config", config, "--data", "none", "--run", "none", "--ranks", "1"},
+      {"bench", "cp", "--config", config, "--data", "none", "--ranks", "2"},
+      {"plan", "--config", config, "--lengths", "none", "--ranks", "4"}};
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.begin(), ZT_BINARY);
+    words.insert(words.end(), {"--planner", "static", "--cp", "3"});
+    const testing_support::Finished finished = run_process(words);
+    EXPECT_EQ(finished.exit_code, 2) << words[1] << ": " << finished.output;
+    EXPECT_NE(finished.output.find("--cp 3 does not divide"), std::string::npos) << finished.output;
+  }
+  const testing_support::Finished elastic =
+      run_process({ZT_BINARY, "train", "--config", config, "--data", "none", "--run", "none", "--cp", "2"});
+  EXPECT_EQ(elastic.exit_code, 2) << elastic.output;
+  EXPECT_NE(elastic.output.find("planner 'elastic'"), std::string::npos) << elastic.output;
+}
+
 TEST(Flags, ValuesThatCannotBeAreWrongUse) {
   using testing_support::run_process;
   const std::string most = "9223372036854775807", out = testing::TempDir() + "/flags.mp4";
