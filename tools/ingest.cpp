@@ -19,7 +19,7 @@ namespace {
 struct IngestFlags {
   std::string source, dataset, missing_caption = "error";
   double fps = 8, max_seconds = 10;
-  int64_t area = 96 * 64, workers = std::max(1u, std::thread::hardware_concurrency());
+  int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
   std::vector<int64_t> patch{4, 8, 8};
   bool upscale = false, update = false, json = false;

@@ -20,8 +20,6 @@
 #include "tools/launch_folders.h"
 #include "tools/rank_watch.h"
 
-extern char** environ;
-
 namespace zoetrope {
 namespace {
 
@@ -61,6 +59,7 @@ std::string own_executable() {
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;

@@ -30,7 +30,7 @@ void remove_stale(const fs::path& base) {
 
 std::string make_folder(const fs::path& base) {
   remove_stale(base);
-  const std::string path = base / (kPrefix + std::to_string(getpid()));
+  std::string path = base / (kPrefix + std::to_string(getpid()));
   std::error_code ignored;
   fs::remove_all(path, ignored);  // an earlier process with this number
   ZT_REQUIRE(mkdir(path.c_str(), 0700) == 0, "can't make ", path,

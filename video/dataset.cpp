@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "core/check.h"
-#include "core/files.h"
 #include "core/content_hash.h"
+#include "core/files.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"
 #include "video/shard.h"

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/files.h"
 #include "core/content_hash.h"
+#include "core/files.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"
 

@@ -312,6 +312,7 @@ std::vector<ReadyClip> Ingest::process(const Task& task) {
 bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
   if (clips[0].entry.source_hash.empty()) return false;
   std::vector<std::string> names;
+  names.reserve(clips.size());
   for (const ReadyClip& clip : clips) names.push_back(clip.entry.name);
   std::vector<PreviousClips::Found> found = previous_->find(names, [&](size_t i, const ManifestEntry& then) {
     const ManifestEntry& now = clips[i].entry;

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/check.h"
+#include "core/content_hash.h"
 #include "core/files.h"
 #include "video/captions.h"
-#include "core/content_hash.h"
 #include "video/manifest.h"
 
 namespace zoetrope {
@@ -54,7 +54,8 @@ RowsByPath read_tables(const std::string& source, const std::vector<std::string>
     const bool is_csv = extension_of(table) == ".csv";
     for (MetadataRow& row : is_csv ? read_metadata_csv(text, table) : read_metadata_jsonl(text, table)) {
       const std::string where = join_message(table, " line ", row.line);
-      rows[below_source(source, table, row.media)].push_back({std::move(row), where});
+      std::vector<TableRow>& of_media = rows[below_source(source, table, row.media)];
+      of_media.push_back({std::move(row), where});
     }
   }
   return rows;

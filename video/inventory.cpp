@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/files.h"
 #include "core/content_hash.h"
+#include "core/files.h"
 #include "video/ingest_plan.h"
 
 namespace zoetrope {

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "core/check.h"
-#include "core/files.h"
 #include "core/content_hash.h"
+#include "core/files.h"
 #include "video/journal.h"
 
 namespace zoetrope {

@@ -18,8 +18,8 @@ namespace zoetrope {
 /// What size clips get.
 struct SizeRule {
   Patch patch;
-  int64_t area = 96 * 64;  ///< pixels of the target, at the clip's own aspect
-  bool upscale = false;    ///< smaller clips grow to the area instead of keeping their size
+  int64_t area = int64_t(96) * 64;  ///< pixels of the target, at the clip's own aspect
+  bool upscale = false;             ///< smaller clips grow to the area instead of keeping their size
 };
 
 /// Where a shown picture goes: scaled to `scaled_*`, then cut to the centre `width` x `height`.

@@ -217,8 +217,8 @@ Tensor ShardFile::read(const std::string& name, DType dtype) const {
   int dims = 0;
   hsize_t extents[2] = {0, 0};
   extents_of(dataset, state_->path, name, dims, extents);
-  const Tensor out = dims == 1 ? Tensor::empty({int64_t(extents[0])}, dtype)
-                               : Tensor::empty({int64_t(extents[0]), int64_t(extents[1])}, dtype);
+  Tensor out = dims == 1 ? Tensor::empty({int64_t(extents[0])}, dtype)
+                         : Tensor::empty({int64_t(extents[0]), int64_t(extents[1])}, dtype);
   if (out.size() > 0)
     require(H5Dread(dataset, memory_type(dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.raw()), state_->path,
             "read '" + name + "'");

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "core/check.h"
-#include "core/thread_pool.h"
 #include "core/content_hash.h"
+#include "core/thread_pool.h"
 #include "video/media_file.h"
 
 namespace zoetrope {
@@ -42,6 +42,7 @@ SourceChanges compare(const std::vector<std::string>& then, const std::vector<st
 template <class Items>
 std::vector<std::string> names_of(const Items& items) {
   std::vector<std::string> names;
+  names.reserve(items.size());
   for (const auto& item : items) names.push_back(item.name);
   return names;
 }

@@ -51,8 +51,9 @@ int run_mode(Comm& comm, const std::string& mode, int code) {
 int main(int argc, char** argv) {
   try {
     const std::string mode = argc > 2 ? argv[2] : "exit";
-    return run_on_ranks(argc > 1 ? std::atoi(argv[1]) : 1,
-                        [&](Comm& comm) { return run_mode(comm, mode, argc > 3 ? std::atoi(argv[3]) : 0); }, mode == "stop");
+    return run_on_ranks(
+        argc > 1 ? std::atoi(argv[1]) : 1,
+        [&](Comm& comm) { return run_mode(comm, mode, argc > 3 ? std::atoi(argv[3]) : 0); }, mode == "stop");
   } catch (const UsageError& error) {
     log_error(error.what());
     return 2;

@@ -6,10 +6,10 @@
 #include <functional>
 #include <thread>
 
+#include "core/content_hash.h"
 #include "core/files.h"
 #include "core/rng.h"
 #include "tests/support/small_dataset.h"
-#include "core/content_hash.h"
 #include "video/dataset.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"
