@@ -1,5 +1,6 @@
 // The plan command as a user calls it: files in, exit code, text and JSON out.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -30,14 +31,14 @@ Answer run(std::vector<std::string> arguments) {
 }
 
 std::string write_lengths(const std::string& text) {
-  const std::string path = testing::TempDir() + "/plan_lengths.csv";
+  const std::string path = testing::TempDir() + "/plan_lengths-" + std::to_string(getpid()) + ".csv";
   write_file_atomically(path, text);
   return path;
 }
 
 TEST(PlanCommand, PlansAFileAndWritesThePlan) {
   const std::string lengths = write_lengths("tokens\n900\n100\n250\n40\n"),
-                    out = testing::TempDir() + "/plan.json";
+                    out = testing::TempDir() + "/plan-" + std::to_string(getpid()) + ".json";
   const Answer answer =
       run({"--lengths", lengths, "--ranks", "3", "--tokens-per-rank", "500", "--json", "--plan-out", out});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
