@@ -1,5 +1,6 @@
 // Matrix products of the CPU backend against plain loops in double, in every way that they run.
 #include "model/ops/cpu/cpu_ops.h"
+#include "model/ops/cpu/panel_product.h"
 #include "model/ops/cpu/products.h"
 
 #include <gtest/gtest.h>
@@ -24,9 +25,22 @@ using test::store_bound;
 
 constexpr DType kTypes[] = {DType::kF32, DType::kBF16};
 
+constexpr std::pair<int64_t, int64_t> kShapes[] = {{33, 48}, {64, 1}, {1, 31}, {130, 64}, {64, 192},
+                                                   {1, 1},   {2, 1},  {1, 64}, {3, 290}};
+
+/// The ways of bf16 products that this processor has.
+std::vector<Bf16Products> ways() {
+  std::vector<Bf16Products> all{Bf16Products::kWidened};
+  if (has_native_bf16()) all.push_back(Bf16Products::kLibrary);
+  if (cpu::has_panel_products()) all.push_back(Bf16Products::kPanels);
+  return all;
+}
+
 struct Backend {
-  explicit Backend(int threads = 2)
-      : pool(threads), workspace(64 << 20, Device::kCpu, "test"), ops(make_ops(Device::kCpu, pool, workspace)) {}
+  explicit Backend(Bf16Products way = best_bf16_products(), int threads = 2)
+      : pool(threads),
+        workspace(64 << 20, Device::kCpu, "test"),
+        ops(std::make_unique<CpuOps>(pool, workspace, way)) {}
   ThreadPool pool;
   Arena workspace;
   std::unique_ptr<Ops> ops;
@@ -44,85 +58,95 @@ double weight_at(const Weight& weight, int64_t n, int64_t k, DType compute) {
   return compute == DType::kBF16 ? double(float(bf16(float(value)))) : value;
 }
 
-void check_linear(const Backend& backend) {
-  for (const DType compute : kTypes)
-    for (const DType out : {compute, DType::kF32})
-      for (const int64_t T : {0, 1, 2, 31, 33, 257, 600})
-        for (const auto& [N, K] : {std::pair<int64_t, int64_t>{33, 48}, {64, 1}, {1, 31}, {130, 64}, {64, 192}, {1, 1}, {2, 1}, {1, 64}}) {
-          SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute), " -> ", name_of(out)));
-          const Weight weight = make_weight(*backend.ops, N, K, compute, 3);
-          const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5), bias = random_vector(N, 2);
-          const Tensor dy = random_matrix(T, N, 4, compute, 1, 0, 3);
-          const Output y(T, N, out), dx(T, K, out);
-          backend.ops->linear(y.view(), x, weight, bias);
-          backend.ops->linear_backward_input(dx.view(), dy, weight);
-          const auto sum = [&](int64_t t, int64_t n, bool mass) {
-            double total = mass ? std::abs(element(bias, n, 0)) : element(bias, n, 0);
-            for (int64_t k = 0; k < K; ++k) {
-              const double term = element(x, t, k) * weight_at(weight, n, k, compute);
-              total += mass ? std::abs(term) : term;
-            }
-            return total;
-          };
-          const auto back = [&](int64_t t, int64_t k, bool mass) {
-            double total = 0;
-            for (int64_t n = 0; n < N; ++n) {
-              const double term = element(dy, t, n) * weight_at(weight, n, k, compute);
-              total += mass ? std::abs(term) : term;
-            }
-            return total;
-          };
-          EXPECT_TRUE(all_within(y.view(), [&](int64_t t, int64_t n) { return sum(t, n, false); },
-                                 [&](int64_t t, int64_t n) {
-                                   const double ref = sum(t, n, false);
-                                   return dot_bound(sum(t, n, true), ref, K + 1) + store_bound(out, ref);
-                                 }));
-          EXPECT_TRUE(all_within(dx.view(), [&](int64_t t, int64_t k) { return back(t, k, false); },
-                                 [&](int64_t t, int64_t k) {
-                                   const double ref = back(t, k, false);
-                                   return dot_bound(back(t, k, true), ref, N) + store_bound(out, ref);
-                                 }));
-          EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
-        }
-}
-
-void check_weight_gradient(const Backend& backend) {
-  for (const DType compute : kTypes)
+void check_linear(const Backend& backend, DType compute) {
+  for (const DType out : {compute, DType::kF32})
     for (const int64_t T : {0, 1, 2, 31, 33, 257, 600})
-      for (const auto& [N, K] : {std::pair<int64_t, int64_t>{33, 48}, {64, 1}, {1, 31}, {130, 64}, {64, 192}, {1, 1}, {2, 1}, {1, 64}}) {
-        SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute)));
-        const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5), dy = random_matrix(T, N, 4, compute, 1, 0, 3);
-        const Tensor dweight = random_matrix(N, K, 5), dbias = random_vector(N, 6);
-        const Tensor dweight0 = test::clone(dweight), dbias0 = test::clone(dbias);
-        backend.ops->linear_backward_weight(dweight, dbias, dy, x);
-        const auto sum = [&](int64_t n, int64_t k, bool mass) {
-          double total = mass ? std::abs(element(dweight0, n, k)) : element(dweight0, n, k);
-          for (int64_t t = 0; t < T; ++t) {
-            const double term = element(dy, t, n) * element(x, t, k);
+      for (const auto& [N, K] : kShapes) {
+        SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute), " -> ", name_of(out)));
+        const Weight weight = make_weight(*backend.ops, N, K, compute, 3);
+        const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5), bias = random_vector(N, 2);
+        const Tensor dy = random_matrix(T, N, 4, compute, 1, 0, 3);
+        const Output y(T, N, out), dx(T, K, out);
+        backend.ops->linear(y.view(), x, weight, bias);
+        backend.ops->linear_backward_input(dx.view(), dy, weight);
+        const auto sum = [&](int64_t t, int64_t n, bool mass) {
+          double total = mass ? std::abs(element(bias, n, 0)) : element(bias, n, 0);
+          for (int64_t k = 0; k < K; ++k) {
+            const double term = element(x, t, k) * weight_at(weight, n, k, compute);
             total += mass ? std::abs(term) : term;
           }
           return total;
         };
-        const auto column = [&](int64_t n, bool mass) {
-          double total = mass ? std::abs(element(dbias0, n, 0)) : element(dbias0, n, 0);
-          for (int64_t t = 0; t < T; ++t) total += mass ? std::abs(element(dy, t, n)) : element(dy, t, n);
+        const auto back = [&](int64_t t, int64_t k, bool mass) {
+          double total = 0;
+          for (int64_t n = 0; n < N; ++n) {
+            const double term = element(dy, t, n) * weight_at(weight, n, k, compute);
+            total += mass ? std::abs(term) : term;
+          }
           return total;
         };
-        EXPECT_TRUE(all_within(dweight, [&](int64_t n, int64_t k) { return sum(n, k, false); },
-                               [&](int64_t n, int64_t k) {
-                                 return dot_bound(sum(n, k, true), sum(n, k, false), T + 1);
-                               }));
-        EXPECT_TRUE(all_within(dbias, [&](int64_t n, int64_t) { return column(n, false); },
-                               [&](int64_t n, int64_t) {
-                                 return dot_bound(column(n, true), column(n, false), T + 1);
-                               }));
+        EXPECT_TRUE(all_within(
+            y.view(), [&](int64_t t, int64_t n) { return sum(t, n, false); },
+            [&](int64_t t, int64_t n) {
+              const double ref = sum(t, n, false);
+              return dot_bound(sum(t, n, true), ref, K + 1) + store_bound(out, ref);
+            }));
+        EXPECT_TRUE(all_within(
+            dx.view(), [&](int64_t t, int64_t k) { return back(t, k, false); },
+            [&](int64_t t, int64_t k) {
+              const double ref = back(t, k, false);
+              return dot_bound(back(t, k, true), ref, N) + store_bound(out, ref);
+            }));
+        EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
       }
 }
 
-TEST(CpuProducts, LinearForwardAndInputGradient) { check_linear(Backend()); }
-TEST(CpuProducts, LinearWeightGradientAccumulates) { check_weight_gradient(Backend()); }
-// Every way that a product's operands can lie in memory, vectors among them: a library's special cases for those
-// differ from version to version.
+void check_weight_gradient(const Backend& backend, DType compute) {
+  for (const int64_t T : {0, 1, 2, 31, 33, 257, 600})
+    for (const auto& [N, K] : kShapes) {
+      SCOPED_TRACE(join_message("T ", T, " N ", N, " K ", K, " ", name_of(compute)));
+      const Tensor x = random_matrix(T, K, 1, compute, 1, 0, 5),
+                   dy = random_matrix(T, N, 4, compute, 1, 0, 3);
+      const Tensor dweight = random_matrix(N, K, 5), dbias = random_vector(N, 6);
+      const Tensor dweight0 = test::clone(dweight), dbias0 = test::clone(dbias);
+      backend.ops->linear_backward_weight(dweight, dbias, dy, x);
+      const auto sum = [&](int64_t n, int64_t k, bool mass) {
+        double total = mass ? std::abs(element(dweight0, n, k)) : element(dweight0, n, k);
+        for (int64_t t = 0; t < T; ++t) {
+          const double term = element(dy, t, n) * element(x, t, k);
+          total += mass ? std::abs(term) : term;
+        }
+        return total;
+      };
+      const auto column = [&](int64_t n, bool mass) {
+        double total = mass ? std::abs(element(dbias0, n, 0)) : element(dbias0, n, 0);
+        for (int64_t t = 0; t < T; ++t) total += mass ? std::abs(element(dy, t, n)) : element(dy, t, n);
+        return total;
+      };
+      EXPECT_TRUE(all_within(
+          dweight, [&](int64_t n, int64_t k) { return sum(n, k, false); },
+          [&](int64_t n, int64_t k) { return dot_bound(sum(n, k, true), sum(n, k, false), T + 1); }));
+      EXPECT_TRUE(all_within(
+          dbias, [&](int64_t n, int64_t) { return column(n, false); },
+          [&](int64_t n, int64_t) { return dot_bound(column(n, true), column(n, false), T + 1); }));
+    }
+}
+
+TEST(CpuProducts, InF32) {
+  check_linear(Backend(), DType::kF32);
+  check_weight_gradient(Backend(), DType::kF32);
+}
+// By oneDNN, by f32 products as on a processor without bf16 ones, by own kernels on packed panels.
+TEST(CpuProducts, InBf16InEveryWay) {
+  for (const Bf16Products way : ways()) {
+    SCOPED_TRACE(join_message("way ", int(way)));
+    check_linear(Backend(way), DType::kBF16);
+    check_weight_gradient(Backend(way), DType::kBF16);
+  }
+}
+
+// Every way that a product's operands can lie in memory, vectors among them: a library's special cases for
+// those differ from version to version.
 TEST(CpuProducts, EveryKindOfStrides) {
   const Products products;
   const Tensor scratch = Tensor::empty({1 << 20}, DType::kU8);
@@ -133,8 +157,10 @@ TEST(CpuProducts, EveryKindOfStrides) {
           for (const int64_t gap : {0, 3})
             for (int kind = 0; kind < 16; ++kind) {
               const bool a_turned = kind & 1, b_turned = kind & 2, accumulate = kind & 4, has_bias = kind & 8;
-              const Tensor a = a_turned ? random_matrix(k, m, 1, in, 1, 0, gap) : random_matrix(m, k, 1, in, 1, 0, gap);
-              const Tensor b = b_turned ? random_matrix(n, k, 2, in, 1, 0, gap) : random_matrix(k, n, 2, in, 1, 0, gap);
+              const Tensor a =
+                  a_turned ? random_matrix(k, m, 1, in, 1, 0, gap) : random_matrix(m, k, 1, in, 1, 0, gap);
+              const Tensor b =
+                  b_turned ? random_matrix(n, k, 2, in, 1, 0, gap) : random_matrix(k, n, 2, in, 1, 0, gap);
               const Tensor bias = random_vector(n, 3), before = random_matrix(m, n, 4);
               const Output c(m, n, DType::kF32);
               copy(c.view(), before);
@@ -145,34 +171,53 @@ TEST(CpuProducts, EveryKindOfStrides) {
               product.in = in;
               product.accumulate = accumulate, product.has_bias = has_bias;
               ASSERT_LE(products.scratch_bytes(product), scratch.bytes());
-              products.run(product, c.view().raw(), a.raw(), b.raw(), has_bias ? bias.raw() : nullptr, scratch.raw());
+              products.run(product, c.view().raw(), a.raw(), b.raw(), has_bias ? bias.raw() : nullptr,
+                           scratch.raw());
               const auto sum = [&](int64_t i, int64_t j, bool mass) {
                 double total = 0;
                 const auto add = [&](double term) { total += mass ? std::abs(term) : term; };
                 if (accumulate) add(element(before, i, j));
                 if (has_bias) add(element(bias, j, 0));
                 for (int64_t l = 0; l < k; ++l)
-                  add((a_turned ? element(a, l, i) : element(a, i, l)) * (b_turned ? element(b, j, l) : element(b, l, j)));
+                  add((a_turned ? element(a, l, i) : element(a, i, l)) *
+                      (b_turned ? element(b, j, l) : element(b, l, j)));
                 return total;
               };
-              SCOPED_TRACE(join_message("[", m, ", ", k, "] x [", k, ", ", n, "] ", name_of(in), " kind ", kind, " gap ", gap));
-              EXPECT_TRUE(all_within(c.view(), [&](int64_t i, int64_t j) { return sum(i, j, false); },
-                                     [&](int64_t i, int64_t j) {
-                                       return dot_bound(sum(i, j, true), sum(i, j, false), k + 2);
-                                     }));
+              SCOPED_TRACE(join_message("[", m, ", ", k, "] x [", k, ", ", n, "] ", name_of(in), " kind ",
+                                        kind, " gap ", gap));
+              EXPECT_TRUE(all_within(
+                  c.view(), [&](int64_t i, int64_t j) { return sum(i, j, false); },
+                  [&](int64_t i, int64_t j) { return dot_bound(sum(i, j, true), sum(i, j, false), k + 2); }));
               EXPECT_TRUE(c.guards_intact());
             }
 }
 
-TEST(CpuProducts, ProductsWithOneThreadCountAreBitEqualFromRunToRun) {
-  Tensor first;
-  for (int run = 0; run < 3; ++run) {
-    const Backend backend;
-    const Tensor x = random_matrix(300, 64, 1), dy = random_matrix(300, 130, 2), dweight = Tensor::zeros({130, 64}, DType::kF32);
-    backend.ops->linear_backward_weight(dweight, Tensor(), dy, x);
-    if (!first.defined()) first = dweight;
-    EXPECT_EQ(std::memcmp(dweight.raw(), first.raw(), size_t(first.bytes())), 0);
-  }
+/// y, dx, dweight and dbias of one layer, one after the other.
+std::vector<Tensor> layer(const Backend& backend, DType compute, int64_t T, int64_t N, int64_t K) {
+  const Weight weight = make_weight(*backend.ops, N, K, compute, 3);
+  const Tensor x = random_matrix(T, K, 1, compute), dy = random_matrix(T, N, 2, compute);
+  std::vector<Tensor> results{Tensor::empty({T, N}, compute), Tensor::empty({T, K}, DType::kF32),
+                              Tensor::zeros({N, K}, DType::kF32), Tensor::zeros({N}, DType::kF32)};
+  backend.ops->linear(results[0], x, weight, random_vector(N, 4));
+  backend.ops->linear_backward_input(results[1], dy, weight);
+  backend.ops->linear_backward_weight(results[2], results[3], dy, x);
+  return results;
+}
+
+// More rows than the weight gradient packs at a time, and more columns than a task has.
+TEST(CpuProducts, BitEqualForEveryThreadCountAndFromRunToRun) {
+  for (const DType compute : kTypes)
+    for (const Bf16Products way : ways()) {
+      if (compute == DType::kF32 && way != ways().front()) continue;
+      const auto first = layer(Backend(way, 1), compute, 2100, 600, 72);
+      for (const int threads : {1, 2, 3, 7}) {
+        const auto again = layer(Backend(way, threads), compute, 2100, 600, 72);
+        for (size_t i = 0; i < first.size(); ++i)
+          EXPECT_EQ(std::memcmp(again[i].raw(), first[i].raw(), size_t(first[i].bytes())), 0)
+              << "result " << i << ", " << threads << " threads, way " << int(way) << ", "
+              << name_of(compute);
+      }
+    }
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace zoetrope {
 
-CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace)
-    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()) {}
+CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace, Bf16Products bf16_products)
+    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()), bf16_products_(bf16_products) {}
 CpuOps::~CpuOps() = default;
 
 int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
@@ -18,7 +18,10 @@ int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, 
   const int64_t blocks = (max_tokens + cpu::kSumRows - 1) / cpu::kSumRows;
   const int64_t sums = Arena::padded((2 * blocks + num_threads) * 2 * widest * 4 + 8 * blocks + 64);
   // oneDNN copies a tile of each operand at most: 16 MiB and the operands of the largest product per thread.
-  const int64_t products = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
+  const int64_t library = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
+  const int64_t widened = compute == DType::kF32 ? 0 : 1024 * 4 * (widest + width);
+  const int64_t panels = compute == DType::kF32 ? 0 : panel_workspace_bytes(num_threads, max_tokens, widest, width);
+  const int64_t products = std::max(library + widened, panels);
   const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
                                                    cpu::attention_backward_bytes(head_width, compute));
   return std::max({sums, products, attention}) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);
@@ -28,7 +31,11 @@ PrecisionSupport cpu_precision_support(DType compute) {
   if (compute == DType::kF32) return {true, "f32 products by oneDNN"};
   if (compute != DType::kBF16)
     return {false, join_message("products in ", name_of(compute), " are not implemented on cpu")};
-  if (has_native_bf16()) return {true, "bf16 products by oneDNN"};
+  switch (best_bf16_products()) {
+    case Bf16Products::kPanels: return {true, "bf16 products by own AMX kernels"};
+    case Bf16Products::kLibrary: return {true, "bf16 products by oneDNN"};
+    case Bf16Products::kWidened: break;
+  }
   return {false, "this processor has no bf16 products: they run in f32 on bf16-rounded operands"};
 }
 

@@ -1,5 +1,6 @@
-// The CPU backend of the operator interface: oneDNN matrix products (matmul.cpp, products.cpp), own vectorised kernels for
-// the rest, threads from the one pool. Results of own kernels don't depend on the thread count.
+// The CPU backend of the operator interface: oneDNN matrix products (matmul.cpp, products.cpp), own
+// vectorised kernels for the rest, threads from the one pool. Results of own kernels don't depend on the
+// thread count.
 #pragma once
 
 #include <functional>
@@ -11,9 +12,15 @@ namespace zoetrope {
 
 class Products;  // oneDNN behind a wall: only products.cpp sees it
 
+/// How products of bf16 tensors run: own AMX kernels, oneDNN's, or oneDNN's f32 products on bf16-rounded
+/// operands.
+enum class Bf16Products { kPanels, kLibrary, kWidened };
+/// The fastest that this processor, and the program as compiled, can run.
+Bf16Products best_bf16_products();
+
 class CpuOps final : public Ops {
  public:
-  CpuOps(const ThreadPool& pool, Arena& workspace);
+  CpuOps(const ThreadPool& pool, Arena& workspace, Bf16Products bf16_products = best_bf16_products());
   ~CpuOps() override;
 
   const char* name() const override { return "cpu"; }
@@ -81,17 +88,32 @@ class CpuOps final : public Ops {
              const Tensor& grad, const AdamwStep& step) const override;
 
  private:
-  /// y [T, n] = x [T, k] b [k, n] + bias, in row tiles over the pool.
-  void run_rows(const Tensor& y, const Tensor& x, int64_t n, int64_t k, const void* b, int64_t b_row,
-                int64_t b_column, const void* bias) const;
+  void check_weight(const char* op, const Weight& weight, DType compute) const;
+  void prepare_panels(const Weight& weight) const;
+  /// y [T, N] = x [T, K] b + bias in the way that fits; b is `panels`, or `plain` [K, N], or [N, K] if
+  /// `transposed`.
+  void run(const Tensor& y, const Tensor& x, const Tensor& panels, const Tensor& plain, bool transposed,
+           const Tensor& bias) const;
+  void run_panels(const Tensor& y, const Tensor& x, const Tensor& panels, const Tensor& bias) const;
+  void run_library(const Tensor& y, const Tensor& x, const Tensor& b, bool transposed,
+                   const Tensor& bias) const;
+  void run_widened(const Tensor& y, const Tensor& x, const Tensor& b, bool transposed,
+                   const Tensor& bias) const;
+  /// dweight += dy^T x, one function for each way; on panels dbias += sum of dy too.
+  void sum_panels(const Tensor& dweight, const Tensor& dbias, const Tensor& dy, const Tensor& x) const;
+  void sum_library(const Tensor& dweight, const Tensor& dy, const Tensor& x) const;
+  void sum_widened(const Tensor& dweight, const Tensor& dy, const Tensor& x) const;
 
   const ThreadPool& pool_;
   Arena& workspace_;
   Stream stream_{Device::kCpu};
   std::unique_ptr<Products> products_;
+  Bf16Products bf16_products_;
   mutable std::function<void()> progress_;
 };
 
+/// Work space of products on packed panels with operands as wide as [*, n] and [*, k]. Units: bytes.
+int64_t panel_workspace_bytes(int num_threads, int64_t max_tokens, int64_t n, int64_t k);
 /// This backend's part of `ops_workspace_bytes` and of `precision_support`.
 int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
                             int64_t head_width, DType compute);

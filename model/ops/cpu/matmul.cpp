@@ -1,9 +1,7 @@
-// Matrix products: each pool thread runs oneDNN on tiles of rows of fixed sizes (Note [Row tiles]).
-#include <algorithm>
-#include <vector>
-
+// Linear layers: checks, bias gradients, and the way that products run (Note [Ways of products]).
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
+#include "model/ops/cpu/panel_product.h"
 #include "model/ops/cpu/products.h"
 #include "model/ops/cpu/segment_sums.h"
 
@@ -12,56 +10,68 @@ namespace {
 
 using namespace cpu;
 
-// Note [Row tiles]: the number of rows T changes with every step, and oneDNN compiles a kernel for each
-// shape (about a millisecond). So rows are cut into tiles of kTile, one rest that is a multiple of
-// kSmallTile, and single leftover rows: at most kTile / kSmallTile + kSmallTile shapes per weight, ever.
-constexpr int64_t kTile = 256, kSmallTile = 16;
-constexpr int64_t kWeightRows = 128;  // rows of dweight per task
+// Note [Ways of products]: f32 products run in oneDNN on the parameters themselves. bf16 products run on
+// weights that are prepared once per step:
+// - kPanels (AMX): `forward` and `backward` are packed panels of W^T [K, N] and W [N, K] (matmul_panels.cpp);
+// - kLibrary: `forward` is W [N, K] in bf16, which oneDNN reads by strides in both directions
+// (matmul_library.cpp);
+// - kWidened (no bf16 products): `forward` is W rounded to bf16, in f32, and so are the other operands on
+// their way.
 
-struct Range {
-  int64_t begin, size;
-};
-
-std::vector<Range> row_tiles(int64_t rows) {
-  std::vector<Range> tiles;
-  for (int64_t at = 0; at < rows;) {
-    const int64_t left = rows - at;
-    const int64_t size = left >= kTile ? kTile : left >= kSmallTile ? left / kSmallTile * kSmallTile : left;
-    tiles.push_back({at, size});
-    at += size;
-  }
-  return tiles;
-}
-
-const char* at(const Tensor& t, int64_t row, int64_t column = 0) {
-  return static_cast<const char*>(t.raw()) + (row * t.row_stride() + column) * int64_t(size_of(t.dtype()));
-}
-char* out_at(const Tensor& t, int64_t row) {
-  return static_cast<char*>(t.raw()) + row * t.row_stride() * int64_t(size_of(t.dtype()));
-}
-
-void check_weight(const char* op, const Weight& weight, DType compute) {
-  const Tensor& w = weight.value;
-  check_wide(op, "weight", w, w.rows(), w.row_size());
-  ZT_CHECK(compute == DType::kF32 || (weight.forward.defined() && weight.forward.dtype() == compute), op,
-           ": the weight ", w.shape_text(), " is not prepared for ", name_of(compute));
+Tensor plain_weight(const Weight& weight, DType compute) {
+  return compute == DType::kF32 ? weight.value : weight.forward;
 }
 
 }  // namespace
 
+Bf16Products best_bf16_products() {
+  if (has_panel_products()) return Bf16Products::kPanels;
+  return has_native_bf16() ? Bf16Products::kLibrary : Bf16Products::kWidened;
+}
+
 int64_t CpuOps::prepared_bytes(int64_t n, int64_t k, DType compute) const {
-  return compute == DType::kF32 ? 0 : n * k * int64_t(size_of(compute));
+  if (compute == DType::kF32) return 0;
+  if (bf16_products_ == Bf16Products::kPanels) return 2 * Panels{n, k}.elements() * int64_t(sizeof(bf16));
+  return n * k * int64_t(bf16_products_ == Bf16Products::kLibrary ? sizeof(bf16) : sizeof(float));
 }
 
 void CpuOps::reserve_prepared(Weight& weight, DType compute) const {
-  check_wide("reserve_prepared", "weight", weight.value, weight.value.rows(), weight.value.row_size());
+  const int64_t N = weight.value.rows(), K = weight.value.row_size();
+  check_wide("reserve_prepared", "weight", weight.value, N, K);
   if (compute == DType::kF32) return;
-  weight.forward = Tensor::empty({weight.value.rows(), weight.value.row_size()}, compute);
+  if (bf16_products_ == Bf16Products::kPanels) {
+    weight.forward = Tensor::empty({Panels{N, K}.elements()}, compute);
+    weight.backward = Tensor::empty({Panels{K, N}.elements()}, compute);
+  } else {
+    weight.forward = Tensor::empty({N, K}, bf16_products_ == Bf16Products::kLibrary ? compute : DType::kF32);
+  }
+}
+
+void CpuOps::check_weight(const char* op, const Weight& weight, DType compute) const {
+  const Tensor& w = weight.value;
+  check_wide(op, "weight", w, w.rows(), w.row_size());
+  if (compute == DType::kF32) return;
+  const bool panels = bf16_products_ == Bf16Products::kPanels;
+  const DType type = bf16_products_ == Bf16Products::kWidened ? DType::kF32 : compute;
+  const int64_t size = panels ? Panels{w.rows(), w.row_size()}.elements() : w.size();
+  for (const Tensor& form : {weight.forward, panels ? weight.backward : weight.forward})
+    ZT_CHECK(form.defined() && form.dtype() == type && form.size() == size, op, ": the weight ",
+             w.shape_text(), " is not prepared for ", name_of(compute));
 }
 
 void CpuOps::prepare(const Weight& weight, DType compute) const {
   check_weight("prepare", weight, compute);
-  if (compute != DType::kF32) convert(weight.forward, weight.value);
+  if (compute == DType::kF32) return;
+  switch (bf16_products_) {
+    case Bf16Products::kPanels: return prepare_panels(weight);
+    case Bf16Products::kLibrary: return convert(weight.forward, weight.value);
+    case Bf16Products::kWidened: break;
+  }
+  for_rows(pool_, weight.value.rows(), [&](int64_t n) {
+    const float* from = weight.value.row<float>(n);
+    float* to = weight.forward.row<float>(n);
+    for (int64_t k = 0; k < weight.value.row_size(); ++k) to[k] = float(bf16(from[k]));
+  });
 }
 
 void CpuOps::linear(const Tensor& y, const Tensor& x, const Weight& weight, const Tensor& bias) const {
@@ -71,8 +81,7 @@ void CpuOps::linear(const Tensor& y, const Tensor& x, const Weight& weight, cons
   check_matrix(op, "y", y, T, N);
   check_weight(op, weight, x.dtype());
   if (bias.defined()) check_vector(op, "bias", bias, N);
-  const Tensor& w = x.dtype() == DType::kF32 ? weight.value : weight.forward;
-  run_rows(y, x, N, K, at(w, 0), 1, w.row_stride(), bias.defined() ? bias.raw() : nullptr);
+  run(y, x, weight.forward, plain_weight(weight, x.dtype()), true, bias);
 }
 
 void CpuOps::linear_backward_input(const Tensor& dx, const Tensor& dy, const Weight& weight) const {
@@ -81,28 +90,16 @@ void CpuOps::linear_backward_input(const Tensor& dx, const Tensor& dy, const Wei
   check_matrix(op, "dy", dy, T, N);
   check_matrix(op, "dx", dx, T, K);
   check_weight(op, weight, dy.dtype());
-  const Tensor& w = dy.dtype() == DType::kF32 ? weight.value : weight.forward;
-  run_rows(dx, dy, K, N, at(w, 0), w.row_stride(), 1, nullptr);
+  run(dx, dy, weight.backward, plain_weight(weight, dy.dtype()), false, Tensor());
 }
 
-void CpuOps::run_rows(const Tensor& y, const Tensor& x, int64_t n, int64_t k, const void* b, int64_t b_row,
-                      int64_t b_column, const void* bias) const {
-  const std::vector<Range> tiles = row_tiles(x.rows());
-  Product product{0, n, k, x.row_stride(), 1, b_row, b_column, y.row_stride(), x.dtype(), y.dtype()};
-  product.has_bias = bias != nullptr;
-  int64_t scratch_bytes = 0;
-  for (const Range& tile : tiles) {
-    product.m = tile.size;
-    scratch_bytes = std::max(scratch_bytes, products_->scratch_bytes(product));
-  }
-  const ArenaScope scope(workspace_);
-  const Tensor scratch = workspace_.take({pool_.num_threads(), Arena::padded(scratch_bytes)}, DType::kU8);
-  pool_.parallel_for_indexed(int64_t(tiles.size()), [&](int64_t i, int thread) {
-    Product mine = product;
-    mine.m = tiles[size_t(i)].size;
-    const int64_t begin = tiles[size_t(i)].begin;
-    products_->run(mine, out_at(y, begin), at(x, begin), b, bias, scratch.row<uint8_t>(thread));
-  });
+void CpuOps::run(const Tensor& y, const Tensor& x, const Tensor& panels, const Tensor& plain, bool transposed,
+                 const Tensor& bias) const {
+  if (x.dtype() == DType::kBF16 && bf16_products_ == Bf16Products::kPanels)
+    return run_panels(y, x, panels, bias);
+  if (x.dtype() == DType::kBF16 && bf16_products_ == Bf16Products::kWidened)
+    return run_widened(y, x, plain, transposed, bias);
+  run_library(y, x, plain, transposed, bias);
 }
 
 void CpuOps::linear_backward_weight(const Tensor& dweight, const Tensor& dbias, const Tensor& dy,
@@ -115,40 +112,19 @@ void CpuOps::linear_backward_weight(const Tensor& dweight, const Tensor& dbias, 
   check_wide(op, "dweight", dweight, N, K);
   if (dbias.defined()) check_vector(op, "dbias", dbias, N);
   if (T == 0) return;
-  const std::vector<Range> tiles = row_tiles(T);
-  Product product{0, K, 0, 1, dy.row_stride(), x.row_stride(), 1, dweight.row_stride(), dy.dtype(), DType::kF32};
-  product.accumulate = true;
-  const int64_t tasks = (N + kWeightRows - 1) / kWeightRows;
-  int64_t scratch_bytes = 0;
-  for (const Range& tile : tiles) {
-    for (const int64_t rows : {std::min(N, kWeightRows), N - (tasks - 1) * kWeightRows}) {
-      product.m = rows;
-      product.k = tile.size;
-      scratch_bytes = std::max(scratch_bytes, products_->scratch_bytes(product));
-    }
-  }
-  {
-    const ArenaScope scope(workspace_);
-    const Tensor scratch = workspace_.take({pool_.num_threads(), Arena::padded(scratch_bytes)}, DType::kU8);
-    pool_.parallel_for_indexed(tasks, [&](int64_t task, int thread) {
-      Product mine = product;
-      const int64_t begin = task * kWeightRows;
-      mine.m = std::min(kWeightRows, N - begin);
-      for (const Range& tile : tiles) {
-        mine.k = tile.size;
-        products_->run(mine, out_at(dweight, begin), at(dy, tile.begin, begin), at(x, tile.begin), nullptr,
-                       scratch.row<uint8_t>(thread));
-      }
-    });
-  }
+  if (x.dtype() == DType::kBF16 && bf16_products_ == Bf16Products::kPanels)
+    return sum_panels(dweight, dbias, dy, x);
+  if (x.dtype() == DType::kBF16 && bf16_products_ == Bf16Products::kWidened) sum_widened(dweight, dy, x);
+  else sum_library(dweight, dy, x);
   if (!dbias.defined()) return;
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     sum_by_segment<1>(pool_, workspace_, T, N, nullptr, {dbias.reshape({1, N})},
                       [&](int64_t t, int64_t, const std::array<float*, 1>& sums) {
-      simd::for_lanes(N, [&](int64_t i, int64_t n) {
-        simd::store(sums[0] + i, simd::load(sums[0] + i, n) + simd::load(dy.row<Dy>(t) + i, n), n);
-      });
-    });
+                        simd::for_lanes(N, [&](int64_t i, int64_t n) {
+                          simd::store(sums[0] + i,
+                                      simd::load(sums[0] + i, n) + simd::load(dy.row<Dy>(t) + i, n), n);
+                        });
+                      });
   });
 }
 

@@ -121,9 +121,9 @@ void Products::run(const Product& p, void* c, const void* a, const void* b, cons
 }
 
 bool has_native_bf16() {
-  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  using enum dnnl::cpu_isa;
-  return isa == avx512_core_bf16 || isa == avx512_core_amx;
+  // The values are sets of instruction groups, and later processors' contain earlier ones'.
+  const int wanted = int(dnnl::cpu_isa::avx512_core_bf16);
+  return (int(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
 }  // namespace zoetrope

@@ -1,0 +1,50 @@
+#include "model/ops/cpu/panel_product.h"
+
+#include "core/check.h"
+
+namespace zoetrope::cpu {
+
+bool has_panel_products() { return has_tiles(); }
+
+#if ZT_TILES
+// Tiles 0-3 are the sums, 4 and 5 the left panel's halves, 6 and 7 the right one's: four loads for four
+// products.
+__attribute__((noinline)) void panel_product(float* sums, const bf16* left, const bf16* right, int64_t steps,
+                                             bool accumulate, const char* ahead, int64_t ahead_lines) {
+  constexpr int64_t kSums = kTileFloats, kHalf = kTileHalves, kRowBytes = 64;
+  asm volatile("" ::: "memory");  // the intrinsics don't say that they read memory
+  if (accumulate) {
+    _tile_loadd(0, sums, kRowBytes);
+    _tile_loadd(1, sums + kSums, kRowBytes);
+    _tile_loadd(2, sums + 2 * kSums, kRowBytes);
+    _tile_loadd(3, sums + 3 * kSums, kRowBytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (int64_t step = 0; step < steps; ++step, left += kStepElements, right += kStepElements) {
+    _tile_loadd(4, left, kRowBytes);
+    _tile_loadd(6, right, kRowBytes);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, right + kHalf, kRowBytes);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, left + kHalf, kRowBytes);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+    for (int64_t line = 0; line < ahead_lines; ++line, ahead += 64) _mm_prefetch(ahead, _MM_HINT_T1);
+  }
+  _tile_stored(0, sums, kRowBytes);
+  _tile_stored(1, sums + kSums, kRowBytes);
+  _tile_stored(2, sums + 2 * kSums, kRowBytes);
+  _tile_stored(3, sums + 3 * kSums, kRowBytes);
+  asm volatile("" ::: "memory");
+}
+#else
+void panel_product(float*, const bf16*, const bf16*, int64_t, bool, const char*, int64_t) {
+  throw Error("panel products without AMX");
+}
+#endif
+
+}  // namespace zoetrope::cpu
