@@ -179,6 +179,11 @@ class CpBench {
       for (const MeasuredStep& step :
            measure_steps(*rank_, config_.model, recorder_, 8, [](const std::string&) {}))
         samples.push_back(step.sample);
+      constexpr size_t kLeastSteps = 5;  // the fit has five unknowns
+      ZT_REQUIRE(samples.size() >= kLeastSteps, "bench cp: with at most ", rank_->cluster.tokens_per_slot,
+                 " tokens per rank only ", samples.size(),
+                 " micro-batches can be measured, and a cost set needs ", kLeastSteps,
+                 "; give --cost FILE (of `zoetrope profile --out FILE`), or a larger --batch");
       const StepFit fit = fit_steps(samples);
       cost_.linear_ns = fit.linear_ns;
       cost_.quadratic_ns = fit.quadratic_ns;

@@ -84,22 +84,29 @@ int next_signal(int signals) {
   return read(signals, &info, sizeof info) == ssize_t(sizeof info) ? int(info.ssi_signo) : 0;
 }
 
-/// Says which rank was killed, unless a rank has named an error itself.
-void report_death(RankWatch& watch, int code) {
+/// Says which rank was killed, unless a rank has named an error itself. Returns the exit code for it: mpirun
+/// turns what a library ends the process with into its own.
+int report_death(RankWatch& watch, int code) {
   while (watch.collect()) {}
   const std::optional<RankWatch::Death> death = watch.first_death();
-  if (!death && code <= 128) return;
+  if (!death && code > 0 && code <= 128 && watch.num_seen() == 0) {
+    log_error(join_message("mpirun ended with exit code ", code,
+                           " before any rank had started; what it says is above"));
+    return 3;
+  }
+  if (!death && code <= 128) return code;
   const std::string who =
       death ? join_message("rank ", death->rank, " (pid ", death->pid, ")") : "a rank, or mpirun,";
   if (code <= 128) {
     log_error(join_message(who, " ended without a word, so all ranks were ended"));
-    return;
+    return 3;
   }
   const int number = code - 128;
   const char* hint =
       number == SIGKILL ? "; if nobody sent it, the kernel did for want of memory, and dmesg says so" : "";
   log_error(join_message(who, " was killed by signal ", number, " (", strsignal(number),
                          "), so all ranks were ended", hint));
+  return code;
 }
 
 /// Ends mpirun, and with it the ranks, which die with their parent: in its first moments it mistakes SIGTERM.
@@ -123,8 +130,7 @@ int wait_for_ranks(pid_t mpirun, int signals, RankWatch& watch, const StopRule& 
     int status = 0;
     if (waitpid(mpirun, &status, WNOHANG) == mpirun) {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      report_death(watch, code);
-      return code;
+      return report_death(watch, code);
     }
     watch.wait(signals, 1000);  // SIGCHLD ends the wait at once
     while (const int number = next_signal(signals)) {

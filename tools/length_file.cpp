@@ -39,7 +39,10 @@ int64_t read_number(const std::string& text, const std::string& path, int64_t li
 }  // namespace
 
 std::vector<int64_t> read_length_file(const std::string& path) {
-  std::istringstream in(read_file(path));
+  std::string content = read_file(path);
+  if (content.starts_with("\xef\xbb\xbf"))
+    content.erase(0, 3);  // the mark that spreadsheets put before UTF-8
+  std::istringstream in(content);
   std::vector<int64_t> lengths;
   size_t column = 0, num_columns = 1;
   std::string text;

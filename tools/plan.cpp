@@ -19,7 +19,7 @@ void check(const PlanToolOptions& options, const Command& command) {
   require(!(from_file && command.was_given("data")) && (from_file || !options.config.data.data.empty()),
           "plan: give either --data DATASET or --lengths FILE");
   const int64_t least = command.was_given("ranks") ? 1 : 0;          // 0, the default, is one
-  constexpr int64_t kMostRanks = 1 << 17, kMost = int64_t(1) << 38;  // products of two stay within 63 bits
+  constexpr int64_t kMostRanks = 1 << 14, kMost = int64_t(1) << 38;  // products of two stay within 63 bits
   Ranges().between("ranks", options.config.parallel.ranks, least, kMostRanks);
   Ranges().between("step", options.step, 0, kMost);
   Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);

@@ -24,6 +24,11 @@ PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::s
   }
   PlanProblem problem;
   Workload workload;
+  constexpr size_t kMostSamples = 1 << 16;  // planned within seconds; a million takes minutes
+  if (whole_file && all.size() > kMostSamples)
+    throw UsageError(join_message("plan: '", options.lengths, "' holds ", all.size(),
+                                  " lengths, and one step at most ", kMostSamples,
+                                  "; give --batch, the samples of a step (and --step, which one)"));
   if (whole_file) {
     problem.samples.resize(all.size());
     std::iota(problem.samples.begin(), problem.samples.end(), int64_t(0));

@@ -7,7 +7,7 @@ namespace zoetrope {
 namespace {
 
 constexpr int64_t kLargestSize = 1 << 20;  // of a width or a count of rows: far beyond any model
-constexpr int64_t kMostLayers = 10000, kMostBatch = 1 << 24, kMostThreads = 1024;
+constexpr int64_t kMostLayers = 10000, kMostBatch = 1 << 16, kMostThreads = 1024;
 
 void check_sizes(const ModelConfig& model) {
   const Ranges table("model");

@@ -32,6 +32,10 @@ int run_mode(Comm& comm, const std::string& mode, int code) {
     if (comm.rank() == 0) std::printf("ready\n"), std::fflush(stdout);
     for (;;) comm.barrier();
   }
+  if (mode == "vanish") {
+    if (comm.rank() == 1) _exit(1);  // as a library does that gives up
+    comm.barrier();
+  }
   if (mode == "usage") throw UsageError("--frames 0: must be positive");
   if (mode == "stop") {
     const StopSignal stop;

@@ -70,6 +70,22 @@ TEST(Launch, WrongUseIsSaidOnce) {
   EXPECT_EQ(finished.output.find(message), finished.output.rfind(message)) << finished.output;
 }
 
+TEST(Launch, ARankThatEndsWithoutAWordIsAFailure) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  const Finished finished = run_process({probe(), "2", "vanish"});
+  EXPECT_EQ(finished.exit_code, 3) << finished.output;
+  EXPECT_TRUE(contains(finished.output, "error: rank 1 (pid ")) << finished.output;
+}
+
+TEST(Launch, MpirunThatStartsNothingIsAFailure) {
+  if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
+  const Finished finished =
+      run_process({"env", "OMPI_MCA_rmaps=none", "PRTE_MCA_rmaps=none", probe(), "2", "exit"});
+  if (finished.exit_code == 0) GTEST_SKIP() << "this mpirun has no such setting";
+  EXPECT_EQ(finished.exit_code, 3) << finished.output;
+  EXPECT_TRUE(contains(finished.output, "error: mpirun ended with exit code")) << finished.output;
+}
+
 TEST(Launch, StopSignalsLetAllRanksSave) {
   if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
   for (const int number : {SIGTERM, SIGINT}) {

@@ -1,5 +1,6 @@
 // The plan command as a user calls it: files in, exit code, text and JSON out.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -30,14 +31,14 @@ Answer run(std::vector<std::string> arguments) {
 }
 
 std::string write_lengths(const std::string& text) {
-  const std::string path = testing::TempDir() + "/plan_lengths.csv";
+  const std::string path = testing::TempDir() + "/plan_lengths-" + std::to_string(getpid()) + ".csv";
   write_file_atomically(path, text);
   return path;
 }
 
 TEST(PlanCommand, PlansAFileAndWritesThePlan) {
   const std::string lengths = write_lengths("tokens\n900\n100\n250\n40\n"),
-                    out = testing::TempDir() + "/plan.json";
+                    out = testing::TempDir() + "/plan-" + std::to_string(getpid()) + ".json";
   const Answer answer =
       run({"--lengths", lengths, "--ranks", "3", "--tokens-per-rank", "500", "--json", "--plan-out", out});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
@@ -91,6 +92,25 @@ TEST(PlanCommand, ExitCodesTellWrongUseFromWhatCannotFit) {
   const Answer memory = run({"--lengths", lengths, "--ranks", "2", "--memory-per-rank", "1000000"});
   EXPECT_EQ(memory.exit_code, 3);
   EXPECT_NE(memory.error.find("raise --memory-per-rank to"), std::string::npos) << memory.error;
+}
+
+TEST(PlanCommand, AListBeyondOneStepAsksForABatch) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i % 100 + 1) + "\n";
+  const std::string lengths = write_lengths(text);
+  const Answer whole = run({"--lengths", lengths, "--ranks", "4", "--tokens-per-rank", "1000"});
+  EXPECT_EQ(whole.exit_code, 2) << whole.error;
+  EXPECT_NE(whole.error.find("holds 100000 lengths"), std::string::npos) << whole.error;
+  EXPECT_NE(whole.error.find("--batch"), std::string::npos) << whole.error;
+  EXPECT_EQ(
+      run({"--lengths", lengths, "--ranks", "4", "--tokens-per-rank", "1000", "--batch", "8"}).exit_code, 0);
+}
+
+TEST(PlanCommand, ReadsWhatASpreadsheetWrites) {
+  const std::string lengths = write_lengths("\xef\xbb\xbfname,tokens\r\na,90\r\nb,10\r\n");
+  const Answer answer = run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "100"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.error;
+  EXPECT_NE(answer.out.find("2 samples, 100 tokens"), std::string::npos) << answer.out;
 }
 
 TEST(PlanCommand, MemoryCapIsTheLargestThatFitsTheBytes) {

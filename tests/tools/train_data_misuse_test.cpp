@@ -82,5 +82,21 @@ TEST(TrainDataMisuse, AnotherPatchIsNamedByEveryCommandThatReadsData) {
   }
 }
 
+TEST(TrainDataMisuse, BatchesTooSmallToMeasureAskForACostFile) {
+  SmallDatasetOptions options;
+  options.sizes = {{1, 16, 16}, {1, 16, 32}};
+  const SmallDataset images(options);
+  std::vector<std::string> words{
+      ZT_BINARY, "bench",         "cp",      "--config", ZT_SOURCE_DIR "/configs/tiny.toml",
+      "--data",  images.folder(), "--batch", "1",        "--steps",
+      "1"};
+  const Finished asked = run_process(words);
+  EXPECT_EQ(asked.exit_code, 3) << asked.output;
+  EXPECT_NE(asked.output.find("give --cost FILE"), std::string::npos) << asked.output;
+  words.insert(words.end(), {"--cost", "data-sheet"});
+  const Finished given = run_process(words);
+  EXPECT_EQ(given.exit_code, 0) << given.output;
+}
+
 }  // namespace
 }  // namespace zoetrope

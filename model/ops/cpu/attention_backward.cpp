@@ -56,9 +56,11 @@ struct BackwardSpace {
 void pack_right(float* to, const float* rows, int64_t n, int64_t width) {
   std::memcpy(to, rows, size_t(n * width) * sizeof(float));
 }
-void pack_right(bf16* to, const bf16* rows, int64_t n, int64_t width) { pair_rows(to, rows, n, width); }
+[[maybe_unused]] void pack_right(bf16* to, const bf16* rows, int64_t n, int64_t width) {
+  pair_rows(to, rows, n, width);
+}
 
-void store_half(bf16* to, F16 v) { store(to, v); }
+[[maybe_unused]] void store_half(bf16* to, F16 v) { store(to, v); }
 
 /// p = 2^(score - lse), ds = p (dp - delta) scale, from p = scores and ds = dp; rows beyond `count` become 0.
 template <class E>

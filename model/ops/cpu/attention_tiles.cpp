@@ -89,46 +89,55 @@ inline __attribute__((always_inline)) void multiply_pair(const Pass& pass, int64
   }
 }
 
-template <int kColumns>
-void multiply_columns(const Pass& first, int64_t result_down, int64_t left_down, int64_t left_right,
-                      int64_t right_down, int64_t right_right, int64_t rows, int64_t depth, bool accumulate,
-                      float* (&waiting)[2]) {
-  Pass pass = first;
-  const auto next = [&] { pass.result += result_down, pass.left += left_down; };
-  for (int64_t i = 0; i < rows; i += 2) {
-    multiply_pair<0, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting[0]);
-    waiting[0] = pass.result;
-    next();
-    if (i + 1 == rows) break;
-    multiply_pair<2, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting[1]);
-    waiting[1] = pass.result;
-    next();
+/// Products in turns on the register pairs (0, 1) and (2, 3).
+class Turns {
+ public:
+  template <int kColumns>
+  void multiply(const Pass& pass, int64_t left_right, int64_t right_down, int64_t right_right, int64_t depth,
+                bool accumulate) {
+    if (second_)
+      multiply_pair<2, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting_[1]);
+    else
+      multiply_pair<0, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting_[0]);
+    waiting_[second_] = pass.result;
+    second_ = !second_;
   }
-}
+  /// Stores what waits, of `kColumns` each.
+  template <int kColumns>
+  void flush() {
+    if (waiting_[0]) store_tile<0>(waiting_[0]);
+    if (kColumns > 1 && waiting_[0]) store_tile<1>(waiting_[0] + kTileFloats);
+    if (waiting_[1]) store_tile<2>(waiting_[1]);
+    if (kColumns > 1 && waiting_[1]) store_tile<3>(waiting_[1] + kTileFloats);
+    waiting_[0] = waiting_[1] = nullptr;
+  }
+
+ private:
+  float* waiting_[2] = {};
+  bool second_ = false;
+};
 
 }  // namespace
 
 void multiply_tiles(const ResultGrid& result, const TileGrid& left, const TileGrid& right, int64_t rows,
                     int64_t columns, int64_t depth, bool accumulate) {
-  asm volatile("" ::: "memory");
-  const int64_t c_down = result.columns * kTileFloats;
-  const int64_t l_down = left.down * kTileHalves, l_right = left.right * kTileHalves;
-  const int64_t r_down = right.down * kTileHalves, r_right = right.right * kTileHalves;
-  float* waiting[2] = {};
-  const auto flush = [&](bool wide) {
-    if (waiting[0]) store_tile<0>(waiting[0]);
-    if (waiting[0] && wide) store_tile<1>(waiting[0] + kTileFloats);
-    if (waiting[1]) store_tile<2>(waiting[1]);
-    if (waiting[1] && wide) store_tile<3>(waiting[1] + kTileFloats);
-    waiting[0] = waiting[1] = nullptr;
-  };
-  Pass pass{result.data, left.data, right.data};
-  for (int64_t j = 0; j + 2 <= columns; j += 2, pass.result += 2 * kTileFloats, pass.right += 2 * r_right)
-    multiply_columns<2>(pass, c_down, l_down, l_right, r_down, r_right, rows, depth, accumulate, waiting);
-  flush(true);
-  if (columns % 2)
-    multiply_columns<1>(pass, c_down, l_down, l_right, r_down, r_right, rows, depth, accumulate, waiting);
-  flush(false);
+  asm volatile("" ::: "memory");  // below, nothing says that memory is read and written
+  const int64_t result_down = result.columns * kTileFloats, left_down = left.down * kTileHalves;
+  const int64_t left_right = left.right * kTileHalves;
+  const int64_t right_down = right.down * kTileHalves, right_right = right.right * kTileHalves;
+  Turns turns;
+  for (int64_t j = 0; j + 2 <= columns; j += 2) {
+    Pass pass{result.data + j * kTileFloats, left.data, right.data + j * right_right};
+    for (int64_t i = 0; i < rows; ++i, pass.result += result_down, pass.left += left_down)
+      turns.multiply<2>(pass, left_right, right_down, right_right, depth, accumulate);
+  }
+  turns.flush<2>();
+  if (columns % 2 == 1) {
+    Pass pass{result.data + (columns - 1) * kTileFloats, left.data, right.data + (columns - 1) * right_right};
+    for (int64_t i = 0; i < rows; ++i, pass.result += result_down, pass.left += left_down)
+      turns.multiply<1>(pass, left_right, right_down, right_right, depth, accumulate);
+    turns.flush<1>();
+  }
   asm volatile("" ::: "memory");
 }
 

@@ -9,7 +9,7 @@
 namespace zoetrope::cpu {
 namespace {
 
-constexpr int64_t kBlockQueries = 64;
+constexpr int64_t kBlockQueries = 128;
 constexpr int64_t kBlockKeys = 64;
 constexpr int64_t kSpanElements =
     65536;  // packed keys and sums of a span fit into a second-level cache of 1 MiB
@@ -28,8 +28,8 @@ struct Work {
         p(space.take<bf16>(kBlockQueries * kBlockKeys)),
         ds(space.take<bf16>(kBlockQueries * kBlockKeys)),
         ds_left(space.take<bf16>(kBlockQueries * kBlockKeys)),
-        scores(space.take<float>(kBlockQueries * kBlockKeys)),
-        dp(space.take<float>(kBlockQueries * kBlockKeys)),
+        scores(space.take<float>(2 * kTile * kBlockKeys)),
+        dp(space.take<float>(2 * kTile * kBlockKeys)),
         dq(space.take<float>(kBlockQueries * width)),
         dk_t(space.take<float>(span * width)),
         dv_t(space.take<float>(span * width)),
@@ -41,7 +41,7 @@ struct Work {
   bf16 *keys_t, *values_t, *keys;             // right tiles, _t of the transpose
   bf16 *queries, *queries_t, *dout, *dout_t;  // left tiles
   bf16 *p, *ds, *ds_left;   // of one block: right tiles with permuted keys; ds again in left tiles
-  float *scores, *dp;       // [64, 64] in tiles
+  float *scores, *dp;       // [16, 64] in tiles, of the row at work and of the next
   float *dq, *dk_t, *dv_t;  // [64, width]; [width, span] with permuted keys
   float *lse2, *delta;      // per query: log-sum-exp in base 2, delta
   int64_t bytes;
@@ -52,7 +52,7 @@ int64_t key_of_lane(int64_t t, int64_t l) { return t / 2 * 32 + l / 4 * 8 + t % 
 
 /// p = 2^(score - lse) and ds = p (dp - delta) of sixteen queries, the tile row `r` of a block.
 void differentiate(const Work& w, int64_t r, int64_t groups, Lanes last, __m512 scale) {
-  const int64_t at = r * groups * 2 * kTileFloats;
+  const int64_t at = r % 2 * kTile * kBlockKeys;
   bf16* left = w.ds_left + r * groups * kTileHalves;
   const int64_t right = r / 2 * groups * 2 * kTileHalves + r % 2 * 8 * kTileDepth;
   for (int64_t i = 0; i < 16; i += 2) {
@@ -132,11 +132,18 @@ struct Backward {
       if (report) call.progress();
       const int64_t here = std::min(kBlockKeys, keys - s), groups = (here + kTileDepth - 1) / kTileDepth;
       const Lanes last = first_lanes(here - (groups - 1) * kTileDepth);
-      multiply_tiles({w.scores, 2 * groups}, {w.queries, depth, 1}, {w.keys_t + s * w.width, 1, depth}, rows,
-                     2 * groups, depth, false);
-      multiply_tiles({w.dp, 2 * groups}, {w.dout, depth, 1}, {w.values_t + s * w.width, 1, depth}, rows,
-                     2 * groups, depth, false);
-      for (int64_t r = 0; r < rows; ++r) differentiate(w, r, groups, last, scale);
+      const auto score = [&](int64_t r) {
+        const int64_t to = r % 2 * kTile * kBlockKeys, from = r * kTile * w.width;
+        multiply_tiles({w.scores + to, 2 * groups}, {w.queries + from, depth, 1},
+                       {w.keys_t + s * w.width, 1, depth}, 1, 2 * groups, depth, false);
+        multiply_tiles({w.dp + to, 2 * groups}, {w.dout + from, depth, 1},
+                       {w.values_t + s * w.width, 1, depth}, 1, 2 * groups, depth, false);
+      };
+      score(0);
+      for (int64_t r = 0; r < rows; ++r) {
+        if (r + 1 < rows) score(r + 1);  // the tiles work on it while row r is differentiated
+        differentiate(w, r, groups, last, scale);
+      }
       const int64_t at = s / kTile * kTileFloats;
       multiply_tiles({w.dv_t + at, span}, {w.dout_t, rows / 2, 1}, {w.p, 2 * groups, 1}, columns, 2 * groups,
                      rows / 2, true);

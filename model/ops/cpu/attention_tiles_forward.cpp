@@ -10,9 +10,14 @@ namespace zoetrope::cpu {
 namespace {
 
 constexpr int64_t kTaskQueries = 1024;
-constexpr int64_t kBlockQueries = 32;
+constexpr int64_t kBlockQueries = 64;
 constexpr int64_t kSpanKeys = 512;
-constexpr int64_t kBlockKeys = 64;  // with output and queries, 24 KiB: half of a first-level cache
+constexpr int64_t kBlockKeys = 128;
+
+// |score| is at most |q| |k| scale. Where that is at most kBound in base 2, powers of two of the scores
+// themselves serve as weights, without a maximum: they and their sums keep far from f32's ends, 2^-126 and
+// 2^127.
+constexpr float kBound = 60;
 
 struct Work {
   Work(Space space, int64_t K)
@@ -21,18 +26,20 @@ struct Work {
         values(space.take<bf16>(kSpanKeys * width)),
         queries(space.take<bf16>(kBlockQueries * width)),
         weights(space.take<bf16>(kBlockQueries * kBlockKeys)),
-        scores(space.take<float>(kBlockQueries * kBlockKeys)),
+        scores(space.take<float>(2 * kTile * kBlockKeys)),
         out(space.take<float>(kTaskQueries * width)),
         sums(space.take<float>(kTaskQueries * 16)),
         tops(space.take<float>(kTaskQueries)),
+        bounded(space.take<uint8_t>(kTaskQueries / kTile)),
         row(space.take<float>(width)),
         bytes(space.used()) {}
   int64_t width;            // K with zeros behind
   bf16 *keys, *values;      // right tiles of k transposed and of v
   bf16 *queries, *weights;  // left tiles of q and of the probabilities
-  float* scores;            // [32, 64] in tiles
+  float* scores;            // [16, 128] in tiles, of the row at work and of the next
   float* out;               // [1024, width] in tiles
   float *sums, *tops;       // per query: sixteen partial sums; the maximum times scale, in base 2
+  uint8_t* bounded;         // per sixteen queries: all scores so far were within kBound, and tops is 0
   float* row;
   int64_t bytes;
 };
@@ -93,6 +100,41 @@ void soften(bf16* weights, float* sums, const float* tops, const float* scores, 
   }
 }
 
+/// The largest |k|^2 among packed keys.
+float largest_key(const bf16* keys_t, int64_t rows, int64_t width) {
+  __m512 most = _mm512_setzero_ps();
+  for (int64_t r = 0; r < rows; r += kTile, keys_t += kTile * width) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t i = 0; i < width / 2; ++i) {
+      const auto pairs = std::bit_cast<__m512bh>(_mm512_load_si512(keys_t + i * kTileDepth));
+      sum = _mm512_dpbf16_ps(sum, pairs, pairs);
+    }
+    // The sum first: a NaN in it must stay.
+    most = _mm512_mask_mov_ps(_mm512_max_ps(most, sum), _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), sum);
+  }
+  alignas(64) float lanes[16];
+  _mm512_store_ps(lanes, most);
+  float largest = 0;
+  for (const float x : lanes) largest = x <= largest ? largest : x;
+  return largest;
+}
+
+/// Whether all scores of sixteen packed queries are within kBound; false where anything is NaN.
+bool within_bound(const bf16* queries, int64_t width, float largest_key, float scale2) {
+  __m512 sum[16];
+  for (int64_t i = 0; i < 16; ++i) {
+    sum[i] = _mm512_setzero_ps();
+    for (int64_t c = 0; c < width / kTileDepth; ++c) {
+      const auto pairs =
+          std::bit_cast<__m512bh>(_mm512_load_si512(queries + c * kTileHalves + i * kTileDepth));
+      sum[i] = _mm512_dpbf16_ps(sum[i], pairs, pairs);
+    }
+  }
+  const __m512 square = combine_lanes(sum, [](__m512 a, __m512 b) { return _mm512_add_ps(a, b); });
+  const __m512 reach = _mm512_mul_ps(square, _mm512_set1_ps(largest_key * scale2 * scale2));
+  return _mm512_cmp_ps_mask(reach, _mm512_set1_ps(kBound * kBound), _CMP_LE_OQ) == 0xffff;
+}
+
 void scale_rows(float* tiles, int64_t count, const float* factor) {
   for (int64_t t = 0; t < count; ++t)
     for (int64_t i = 0; i < 16; ++i, tiles += 16)
@@ -111,35 +153,53 @@ struct Forward {
     const int64_t queries = task.end - task.begin;
     std::fill_n(w.sums, round_up(queries, kTile) * 16, 0.0f);
     std::fill_n(w.tops, round_up(queries, kTile), kMinusInfinity);
+    std::fill_n(w.bounded, round_up(queries, kTile) / kTile, uint8_t(1));
     for (int64_t s = task.item->kv_begin; s < task.item->kv_end; s += kSpanKeys) {
       const int64_t keys = std::min(kSpanKeys, task.item->kv_end - s), padded = round_up(keys, kTileDepth);
       pack_right_transposed(w.keys, head_rows(call.k, s, keys, task.head, call.head_width), padded, w.width);
       pack_right(w.values, head_rows(call.v, s, keys, task.head, call.head_width), padded, w.width);
+      const float longest = largest_key(w.keys, padded, w.width);
       for (int64_t b = 0; b < queries; b += kBlockQueries) {
         if (report) call.progress();
-        attend(w, task, b, keys, s == task.item->kv_begin);
+        attend(w, task, b, keys, longest, s == task.item->kv_begin);
       }
     }
     for (int64_t b = 0; b < queries; b += kTile) finish(w, task, b);
   }
 
-  /// Queries [b, b + 32) of the task against the packed span of `keys` keys.
-  void attend(const Work& w, const AttentionTask& task, int64_t b, int64_t keys, bool first_span) const {
+  /// Queries [b, b + 64) of the task against the packed span of `keys` keys.
+  void attend(const Work& w, const AttentionTask& task, int64_t b, int64_t keys, float longest,
+              bool first_span) const {
     const int64_t count = std::min(kBlockQueries, task.end - task.begin - b);
     const int64_t rows = (count + kTile - 1) / kTile, depth = w.width / kTileDepth, columns = w.width / kTile;
     const __m512 scale = _mm512_set1_ps(float(double(call.scale) * kLog2e));
     pack_left(w.queries, head_rows(call.q, task.begin + b, count, task.head, call.head_width), rows * kTile,
               w.width);
+    for (int64_t r = 0; r < rows; ++r) {
+      uint8_t& bounded = w.bounded[b / kTile + r];
+      bounded = bounded && within_bound(w.queries + r * kTile * w.width, w.width, longest,
+                                        float(double(call.scale) * kLog2e));
+      if (bounded && first_span) std::fill_n(w.tops + b + r * kTile, kTile, 0.0f);
+    }
     float* out_tiles = w.out + b * w.width;
     for (int64_t s = 0; s < keys; s += kBlockKeys) {
       const int64_t here = std::min(kBlockKeys, keys - s), groups = (here + kTileDepth - 1) / kTileDepth;
       const Lanes last = first_lanes(here - (groups - 1) * kTileDepth);
       const bool first = first_span && s == 0;
-      multiply_tiles({w.scores, 2 * groups}, {w.queries, depth, 1}, {w.keys + s * w.width, 1, depth}, rows,
-                     2 * groups, depth, false);
+      const auto score = [&](int64_t r) {
+        multiply_tiles({w.scores + r % 2 * kTile * kBlockKeys, 2 * groups},
+                       {w.queries + r * kTile * w.width, depth, 1}, {w.keys + s * w.width, 1, depth}, 1,
+                       2 * groups, depth, false);
+      };
+      score(0);
       for (int64_t r = 0; r < rows; ++r) {
-        const float* scores = w.scores + r * groups * 2 * kTileFloats;
+        if (r + 1 < rows) score(r + 1);  // the tiles work on it during the softmax of row r
+        const float* scores = w.scores + r % 2 * kTile * kBlockKeys;
         float *tops = w.tops + b + r * kTile, *sums = w.sums + (b + r * kTile) * 16;
+        if (w.bounded[b / kTile + r]) {
+          soften<true>(w.weights + r * groups * kTileHalves, sums, tops, scores, groups, last, scale);
+          continue;
+        }
         const Shrink shrink = raise_tops(tops, scores, groups, last, scale);
         if (shrink.any && !first) {
           scale_rows(sums, 1, shrink.factor);
