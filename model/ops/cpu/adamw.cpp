@@ -104,11 +104,14 @@ double CpuOps::sum_squares(const Tensor& x) const {
   const float* data = x.data<float>();
   pool_.parallel_for(pieces, [&](int64_t p) {
     const float* from = data + p * piece;
+    const int64_t size = std::min(piece, count - p * piece);
+    // Four streams at a time: a core fetches a single one at three quarters of the rate.
+    const int64_t quarter = size / (4 * simd::kLanes) * simd::kLanes;
     std::array<Squares, 4> totals;
-    simd::for_four_lanes(
-        std::min(piece, count - p * piece), [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
-          totals[k].add(load(from + i, n));
-        });
+    for (int64_t i = 0; i < quarter; i += simd::kLanes)
+      for (size_t k = 0; k < 4; ++k) totals[k].add(load(from + int64_t(k) * quarter + i));
+    for_lanes(size - 4 * quarter,
+              [&](int64_t i, int64_t n) { totals[0].add(load(from + 4 * quarter + i, n)); });
     sums[p] = (totals[0].sum() + totals[1].sum()) + (totals[2].sum() + totals[3].sum());
   });
   double total = 0;
