@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# bench_cp_table.sh [STEPS]: runs `zoetrope bench cp` on the quickstart's data for 2, 4 and 8 ranks, with and without a
+# bench_cp_table.sh [STEPS [RANKS...]]: runs `zoetrope bench cp` on the quickstart's data for 2, 4 and 8 ranks, with and without a
 # memory cap at which one rank can't hold the longest sample, on links of three speeds, and prints one line for each.
 # Needs what tools/quickstart.sh made. All output lies in quickstart/bench/; what is there already is not run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 steps=${1:-20}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- 2 4 8
 zoetrope=build/release/zoetrope out=quickstart/bench cap=90000000
 [ -d quickstart/data ] || { echo "error: quickstart/data is missing; run tools/quickstart.sh first" >&2; exit 2; }
 mkdir -p "$out"
 row='%-5s %-8s %-5s %-11s  %-14s %-14s %-14s %9s %9s %9s\n'
 printf "$row" ranks kind cap 'link hides' 'static' 'balanced' 'elastic' 'el/static' 'el/bal.' 'max/mean'
-for ranks in 2 4 8; do
+for ranks; do
   for memory in 0 "$cap"; do
     for link in 0 1700 25000; do
       log=$out/ranks$ranks-memory$memory-link$link
