@@ -108,12 +108,16 @@ void put_row(O* out, float& lse, const float* row, float row_lse, int64_t width,
 /// The kernels: by `block_product` in any type on any processor; by AMX tiles on bf16, where `has_tiles()`
 /// says that this build and this process have them.
 bool has_tiles();
+/// Ops::attention.
 void attention_by_blocks(const AttentionCall& call, const Tensor& out, const Tensor& lse, bool accumulate);
+/// The same by AMX tiles.
 void attention_by_tiles(const AttentionCall& call, const Tensor& out, const Tensor& lse, bool accumulate);
 
+/// Ops::attention_backward.
 void attention_backward_by_blocks(const AttentionCall& call, const Tensor& dq, const Tensor& dk,
                                   const Tensor& dv, const Tensor& dout, const Tensor& lse,
                                   const Tensor& delta);
+/// The same by AMX tiles.
 void attention_backward_by_tiles(const AttentionCall& call, const Tensor& dq, const Tensor& dk,
                                  const Tensor& dv, const Tensor& dout, const Tensor& lse,
                                  const Tensor& delta);

@@ -65,6 +65,7 @@ struct HeadRows {
     return _mm512_maskz_loadu_epi16((__mmask32(1) << left) - 1, from);
   }
 };
+/// Rows `begin` to `begin + count` of a head of K columns.
 inline HeadRows head_rows(const Tensor& x, int64_t begin, int64_t count, int64_t head, int64_t K) {
   return {x.row<bf16>(begin) + head * K, x.row_stride(), count, K};
 }
@@ -134,6 +135,7 @@ inline __m512 exp2_bounded(__m512 score, __m512 scale, __mmask16 mask) {
 struct Lanes {
   __mmask16 first = 0xffff, second = 0xffff;
 };
+/// Masks of the first `count` of 32 columns.
 inline Lanes first_lanes(int64_t count) {
   const uint32_t bits = count >= 32 ? ~uint32_t(0) : (uint32_t(1) << count) - 1;
   return {__mmask16(bits & 0xffff), __mmask16(bits >> 16)};
