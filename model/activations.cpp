@@ -94,10 +94,12 @@ void BlockScratch::place_forward(Placer& placer, const ModelConfig& config, Batc
   narrow1 = placer.narrow(sizes.tokens, config.width);
 }
 
-void BlockScratch::place_backward(Placer& placer, const ModelConfig& config, Precision precision, BatchSizes sizes) {
+void BlockScratch::place_backward(Placer& placer, const ModelConfig& config, Precision precision,
+                                  BatchSizes sizes) {
   place_forward(placer, config, sizes);
   const int64_t T = sizes.tokens, S = sizes.segments, D = config.width, rows = S * config.text_rows;
-  const int64_t narrow_bytes = int64_t(size_of(precision.compute)), wide_bytes = int64_t(size_of(precision.wide));
+  const int64_t narrow_bytes = int64_t(size_of(precision.compute)),
+                wide_bytes = int64_t(size_of(precision.wide));
   const bool same = precision.compute == precision.wide;
   narrow2 = placer.narrow(T, D);
   dmodulation = placer.wide(S, 6 * D);

@@ -36,24 +36,24 @@ struct BatchSizes {
 
 /// What flow matching adds around the network.
 struct FlowBuffers {
-  Tensor features;   ///< [T, P] narrow, patch in
-  Tensor target;     ///< [T, P] wide, patch out
+  Tensor features;          ///< [T, P] narrow, patch in
+  Tensor target;            ///< [T, P] wide, patch out
   Tensor weight, row_loss;  ///< [T] wide
-  Tensor text;       ///< [S L, text_width] narrow
-  Tensor dprediction;  ///< [T, P] narrow
+  Tensor text;              ///< [S L, text_width] narrow
+  Tensor dprediction;       ///< [T, P] narrow
   /// Takes them in this order.
   void place(Placer& placer, const ModelConfig& config, BatchSizes sizes);
 };
 
 /// What lives from the start of forward to the end of backward, outside the blocks.
 struct DitBuffers {
-  Tensor prediction;             ///< [T, P] wide
-  Tensor segment, rotation;      ///< [T] i32; [T, K] wide
+  Tensor prediction;                                        ///< [T, P] wide
+  Tensor segment, rotation;                                 ///< [T] i32; [T, K] wide
   Tensor frequencies, time_hidden, time_active, time_silu;  ///< [S, frequency_width], [S, D] x 3 wide
-  Tensor modulation;             ///< [S, 7 D] wide: six vectors of the blocks, then the time embedding itself
-  Tensor text_hidden, text_active, text;  ///< [S L, D] narrow
+  Tensor modulation;  ///< [S, 7 D] wide: six vectors of the blocks, then the time embedding itself
+  Tensor text_hidden, text_active, text;            ///< [S L, D] narrow
   Tensor head_stats, head_modulation, head_normed;  ///< [T, 2] wide; [S, 2 D] wide; [T, D] narrow
-  Tensor x;                      ///< [T, D] wide: input of the first block
+  Tensor x;                                         ///< [T, D] wide: input of the first block
   Tensor dx, dmodulation, dtext;  ///< [T, D], [S, 7 D], [S L, D] wide; only when backward follows
   /// Takes them in this order.
   void place(Placer& placer, const ModelConfig& config, BatchSizes sizes, bool keep);
@@ -61,9 +61,9 @@ struct DitBuffers {
 
 /// What a block keeps for its backward. With recompute only `place_light` lies there until then.
 struct BlockKept {
-  Tensor x;                 ///< input, owned by the block before
-  Tensor attended, lse;     ///< [T, D] narrow, [T, H] wide
-  Tensor output;            ///< [T, D] wide, the next block's input
+  Tensor x;              ///< input, owned by the block before
+  Tensor attended, lse;  ///< [T, D] narrow, [T, H] wide
+  Tensor output;         ///< [T, D] wide, the next block's input
   Tensor stats1, normed1, qkv, q, k, rstd_q, rstd_k, branch1, x1;
   Tensor stats3, normed3, cross_q_raw, cross_q, cross_rstd_q, cross_kv, cross_k, cross_rstd_k, cross_attended,
       cross_lse, x2;
@@ -75,13 +75,13 @@ struct BlockKept {
 
 /// Work space of one block; forward uses `modulation` and `narrow1` alone.
 struct BlockScratch {
-  Tensor modulation;          ///< [S, 6 D] wide
-  Tensor narrow1, narrow2;    ///< [T, D] narrow
-  Tensor dmodulation;         ///< [S, 6 D] wide
-  Tensor dhidden;             ///< [T, F] narrow; shares its memory with the next two
-  Tensor dqkv_wide, dqkv;     ///< [T, 3 D] wide, [T, 3 D] narrow (the same tensor when the types are one)
-  Tensor dkv_wide, dkv;       ///< [S L, 2 D] wide, narrow
-  Tensor dtext;               ///< [S L, D] wide
+  Tensor modulation;        ///< [S, 6 D] wide
+  Tensor narrow1, narrow2;  ///< [T, D] narrow
+  Tensor dmodulation;       ///< [S, 6 D] wide
+  Tensor dhidden;           ///< [T, F] narrow; shares its memory with the next two
+  Tensor dqkv_wide, dqkv;   ///< [T, 3 D] wide, [T, 3 D] narrow (the same tensor when the types are one)
+  Tensor dkv_wide, dkv;     ///< [S L, 2 D] wide, narrow
+  Tensor dtext;             ///< [S L, D] wide
   /// Takes what forward needs, then what backward needs besides.
   void place_forward(Placer& placer, const ModelConfig& config, BatchSizes sizes);
   void place_backward(Placer& placer, const ModelConfig& config, Precision precision, BatchSizes sizes);

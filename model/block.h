@@ -1,6 +1,6 @@
-// One transformer block, forward (block_forward.cpp) and hand-written backward (block_backward.cpp), on packed
-// segments: modulated self-attention, cross-attention to the text, modulated MLP.
-// Source: Wan 2.1's block; order of the six modulation vectors: shift, scale, gate of attention, then of the MLP.
+// One transformer block, forward (block_forward.cpp) and hand-written backward (block_backward.cpp), on
+// packed segments: modulated self-attention, cross-attention to the text, modulated MLP. Source: Wan 2.1's
+// block; order of the six modulation vectors: shift, scale, gate of attention, then of the MLP.
 #pragma once
 
 #include <array>
@@ -50,13 +50,13 @@ struct BlockInputs {
   double attention_scale() const;
 };
 
-/// The input x of `kept` becomes `kept.output` (which may be x itself when no backward follows). In the recompute
-/// phase self-attention's result is taken as it was kept, and there is no output.
-void block_forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept, int64_t block,
-                   Phase phase);
+/// The input x of `kept` becomes `kept.output` (which may be x itself when no backward follows). In the
+/// recompute phase self-attention's result is taken as it was kept, and there is no output.
+void block_forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept,
+                   int64_t block, Phase phase);
 
-/// dx: gradient of the output in, of the input out. Adds to the parameters' gradients, to dmodulation [S, 6 D]
-/// and to dtext [S L, D], all wide.
+/// dx: gradient of the output in, of the input out. Adds to the parameters' gradients, to dmodulation [S, 6
+/// D] and to dtext [S L, D], all wide.
 void block_backward(const BlockInputs& inputs, const BlockParameters& parameters, const BlockKept& kept,
                     int64_t block, const Tensor& dx, const Tensor& dmodulation, const Tensor& dtext);
 

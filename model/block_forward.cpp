@@ -38,7 +38,8 @@ namespace {
 
 class Forward {
  public:
-  Forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept, int64_t block, Phase phase)
+  Forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept, int64_t block,
+          Phase phase)
       : in_(inputs), p_(parameters), kept_(kept), block_(block), phase_(phase), D_(inputs.config.width) {
     Placer placer(&in_.arena, in_.precision);
     scratch_.place_forward(placer, in_.config, in_.sizes);
@@ -46,21 +47,24 @@ class Forward {
   }
 
   void self_attention() {
-    in_.ops.layer_norm_modulate(kept_.normed1, kept_.stats1, kept_.x, vector(0), vector(1), in_.segment, eps());
+    in_.ops.layer_norm_modulate(kept_.normed1, kept_.stats1, kept_.x, vector(0), vector(1), in_.segment,
+                                eps());
     kept_.normed1 = in_.hooks.width->enter(kept_.normed1);
     linear(kept_.qkv, kept_.normed1, p_.qkv);
     norm(kept_.q, kept_.rstd_q, kept_.qkv.columns(0, D_), p_.norm_q, in_.rotation);
     norm(kept_.k, kept_.rstd_k, kept_.qkv.columns(D_, 2 * D_), p_.norm_k, in_.rotation);
     if (phase_ != Phase::kRecompute)
-      in_.hooks.attention->forward(kept_.attended, kept_.lse, kept_.q, kept_.k, kept_.qkv.columns(2 * D_, 3 * D_),
-                                   in_.batch, block_, in_.config.num_heads, in_.attention_scale());
+      in_.hooks.attention->forward(kept_.attended, kept_.lse, kept_.q, kept_.k,
+                                   kept_.qkv.columns(2 * D_, 3 * D_), in_.batch, block_, in_.config.num_heads,
+                                   in_.attention_scale());
     linear(kept_.branch1, kept_.attended, p_.self_out);
     kept_.branch1 = in_.hooks.width->leave(kept_.branch1);
     in_.ops.gate_residual(kept_.x1, kept_.x, kept_.branch1, vector(2), in_.segment);
   }
 
   void cross_attention() {
-    in_.ops.layer_norm(kept_.normed3, kept_.stats3, kept_.x1, p_.norm3_weight.value, p_.norm3_bias.value, eps());
+    in_.ops.layer_norm(kept_.normed3, kept_.stats3, kept_.x1, p_.norm3_weight.value, p_.norm3_bias.value,
+                       eps());
     kept_.normed3 = in_.hooks.width->enter(kept_.normed3);
     linear(kept_.cross_q_raw, kept_.normed3, p_.cross_query);
     norm(kept_.cross_q, kept_.cross_rstd_q, kept_.cross_q_raw, p_.cross_norm_q, {});
@@ -74,7 +78,8 @@ class Forward {
   }
 
   void mlp() {
-    in_.ops.layer_norm_modulate(kept_.normed2, kept_.stats2, kept_.x2, vector(3), vector(4), in_.segment, eps());
+    in_.ops.layer_norm_modulate(kept_.normed2, kept_.stats2, kept_.x2, vector(3), vector(4), in_.segment,
+                                eps());
     kept_.normed2 = in_.hooks.width->enter(kept_.normed2);
     linear(kept_.hidden, kept_.normed2, p_.ffn_in);
     in_.ops.activate(kept_.active, kept_.hidden, Activation::kGelu);
@@ -107,8 +112,8 @@ class Forward {
 
 }  // namespace
 
-void block_forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept, int64_t block,
-                   Phase phase) {
+void block_forward(const BlockInputs& inputs, const BlockParameters& parameters, BlockKept& kept,
+                   int64_t block, Phase phase) {
   const ArenaScope scope(inputs.arena);
   Forward forward(inputs, parameters, kept, block, phase);
   forward.self_attention();

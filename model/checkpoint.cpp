@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Views of a flat buffer under the parameters' names, with a prefix.
-std::vector<NamedTensor> named_views(const Parameters& parameters, const Tensor& flat, const std::string& prefix) {
+std::vector<NamedTensor> named_views(const Parameters& parameters, const Tensor& flat,
+                                     const std::string& prefix) {
   std::vector<NamedTensor> views;
   for (const Parameter& p : parameters.list())
     views.push_back({prefix + p.name, p.shape, flat.slice_rows(p.offset, p.offset + p.size)});
@@ -39,14 +40,17 @@ void load_into(const std::string& path, const std::vector<NamedTensor>& views) {
   for (NamedTensor& tensor : read_safetensors(path)) found.emplace(tensor.name, std::move(tensor));
   for (const NamedTensor& view : views) {
     const auto at = found.find(view.name);
-    ZT_REQUIRE(at != found.end(), "'", path, "' has no tensor '", view.name, "'; it was made with another model config");
-    ZT_REQUIRE(at->second.shape == view.shape && at->second.flat.dtype() == view.flat.dtype(), "'", path, "', tensor '", view.name,
-               "': found ", text_of(at->second.shape), " ", name_of(at->second.flat.dtype()), ", expected ", text_of(view.shape), " ",
+    ZT_REQUIRE(at != found.end(), "'", path, "' has no tensor '", view.name,
+               "'; it was made with another model config");
+    ZT_REQUIRE(at->second.shape == view.shape && at->second.flat.dtype() == view.flat.dtype(), "'", path,
+               "', tensor '", view.name, "': found ", text_of(at->second.shape), " ",
+               name_of(at->second.flat.dtype()), ", expected ", text_of(view.shape), " ",
                name_of(view.flat.dtype()), "; it was made with another model config");
     copy(view.flat, at->second.flat);
     found.erase(at);
   }
-  ZT_REQUIRE(found.empty(), "'", path, "' holds a tensor '", found.begin()->first, "' that this model does not have");
+  ZT_REQUIRE(found.empty(), "'", path, "' holds a tensor '", found.begin()->first,
+             "' that this model does not have");
 }
 
 struct DoneEntry {
@@ -78,50 +82,54 @@ std::map<std::string, DoneEntry> read_done(const std::string& folder) {
     for (const auto& [name, value] : json.at("files").items())
       entries[name] = {value.at("bytes").get<uint64_t>(), value.at("hash").get<std::string>()};
   } catch (const nlohmann::json::exception& error) {
-    throw Error(join_message("'", path, "' doesn't list the checkpoint's files (", error.what(), ")", kDamaged));
+    throw Error(
+        join_message("'", path, "' doesn't list the checkpoint's files (", error.what(), ")", kDamaged));
   }
   return entries;
 }
 
 /// Throws: Error when the file is not the one that DONE lists.
-void verify(const std::string& folder, const std::map<std::string, DoneEntry>& done, const std::string& name) {
+void verify(const std::string& folder, const std::map<std::string, DoneEntry>& done,
+            const std::string& name) {
   const std::string path = folder + "/" + name;
   const auto entry = done.find(name);
   ZT_REQUIRE(entry != done.end(), "'", folder, "/DONE' doesn't list ", name, kDamaged);
   std::error_code error;
   const uint64_t bytes = fs::file_size(path, error);
   ZT_REQUIRE(!error, "can't open '", path, "': ", error.message(), kDamaged);
-  ZT_REQUIRE(bytes == entry->second.bytes, "'", path, "' has ", bytes, " bytes, DONE says ", entry->second.bytes,
-             kDamaged);
+  ZT_REQUIRE(bytes == entry->second.bytes, "'", path, "' has ", bytes, " bytes, DONE says ",
+             entry->second.bytes, kDamaged);
   const std::string hash = file_content_hash(path);
-  ZT_REQUIRE(hash == entry->second.hash, "'", path, "' has content hash ", hash, ", DONE says ", entry->second.hash,
-             kDamaged);
+  ZT_REQUIRE(hash == entry->second.hash, "'", path, "' has content hash ", hash, ", DONE says ",
+             entry->second.hash, kDamaged);
 }
 
 void put_in_place(const fs::path& partial, const fs::path& folder) {
   if (fs::exists(folder)) {  // an older save of the same step: both names change hands at once
-    ZT_REQUIRE(renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0, "can't exchange '",
-               partial.string(), "' and '", folder.string(), "': ", std::strerror(errno));
+    ZT_REQUIRE(renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0,
+               "can't exchange '", partial.string(), "' and '", folder.string(), "': ", std::strerror(errno));
     fs::remove_all(partial);
   } else {
-    ZT_REQUIRE(std::rename(partial.c_str(), folder.c_str()) == 0, "can't rename '", partial.string(), "' to '", folder.string(),
-               "': ", std::strerror(errno));
+    ZT_REQUIRE(std::rename(partial.c_str(), folder.c_str()) == 0, "can't rename '", partial.string(),
+               "' to '", folder.string(), "': ", std::strerror(errno));
   }
   sync_path(folder.parent_path());
 }
 
 }  // namespace
 
-void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const Parameters& parameters, const Tensor& first,
-                     const Tensor& second, const Tensor& ema) {
+void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const Parameters& parameters,
+                     const Tensor& first, const Tensor& second, const Tensor& ema) {
   char name[32];
   std::snprintf(name, sizeof name, "step-%06lld", static_cast<long long>(checkpoint.step));
-  const fs::path root = fs::path(run) / "checkpoints", folder = root / name, partial = root / (std::string(name) + ".partial");
+  const fs::path root = fs::path(run) / "checkpoints", folder = root / name,
+                 partial = root / (std::string(name) + ".partial");
   std::error_code failed;
   fs::create_directories(root, failed);
   ZT_REQUIRE(!failed, "can't create '", root.string(), "': ", failed.message());
   fs::remove_all(partial, failed);
-  ZT_REQUIRE(fs::create_directory(partial, failed), "can't create '", partial.string(), "': ", failed.message());
+  ZT_REQUIRE(fs::create_directory(partial, failed), "can't create '", partial.string(),
+             "': ", failed.message());
   struct GiveRoomBack {  // a full disk: the next checkpoint may fit, or a smaller file of another program
     const fs::path& partial;
     ~GiveRoomBack() {
@@ -129,12 +137,15 @@ void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const
       fs::remove_all(partial, ignored);  // not there any more once it is in place
     }
   } const give_room_back{partial};
-  const std::map<std::string, std::string> metadata{{"format", "zoetrope"}, {"step", std::to_string(checkpoint.step)}};
-  write_safetensors(partial / "model.safetensors", named_views(parameters, parameters.values(), ""), metadata);
+  const std::map<std::string, std::string> metadata{{"format", "zoetrope"},
+                                                    {"step", std::to_string(checkpoint.step)}};
+  write_safetensors(partial / "model.safetensors", named_views(parameters, parameters.values(), ""),
+                    metadata);
   std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
   for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
   write_safetensors(partial / "optimizer.safetensors", moments, metadata);
-  if (ema.defined()) write_safetensors(partial / "ema.safetensors", named_views(parameters, ema, ""), metadata);
+  if (ema.defined())
+    write_safetensors(partial / "ema.safetensors", named_views(parameters, ema, ""), metadata);
   write_file_atomically(partial / "state.json", checkpoint.state_json);
   write_file_atomically(partial / "DONE", done_text(partial));
   put_in_place(partial, folder);
@@ -170,7 +181,8 @@ Checkpoint load_checkpoint(const std::string& folder, const Parameters& paramete
   return checkpoint;
 }
 
-Checkpoint load_weights(const std::string& folder, const Parameters& parameters, bool use_ema, bool* used_ema) {
+Checkpoint load_weights(const std::string& folder, const Parameters& parameters, bool use_ema,
+                        bool* used_ema) {
   Checkpoint checkpoint = read_checkpoint_state(folder);
   const std::map<std::string, DoneEntry> done = read_done(folder);
   const bool ema = use_ema && done.count("ema.safetensors") > 0;

@@ -28,9 +28,13 @@ struct Dit::State {
   std::vector<int64_t> marks;  // stack position below each block's tensors
   std::vector<AttentionItem> text_items;
 
-  State(const ModelConfig& the_config, Precision the_precision, const Ops& the_ops, const Parameters& parameters,
-        ParallelHooks the_hooks, Arena& the_arena)
-      : config(the_config), precision(the_precision), ops(the_ops), hooks(the_hooks), arena(the_arena),
+  State(const ModelConfig& the_config, Precision the_precision, const Ops& the_ops,
+        const Parameters& parameters, ParallelHooks the_hooks, Arena& the_arena)
+      : config(the_config),
+        precision(the_precision),
+        ops(the_ops),
+        hooks(the_hooks),
+        arena(the_arena),
         local_attention(the_ops, the_arena) {
     if (!hooks.attention) hooks.attention = &local_attention;
     if (!hooks.gradients) hooks.gradients = &no_sink;
@@ -53,12 +57,23 @@ struct Dit::State {
   bool has_embeddings() const { return first_block() == 0; }
   bool has_head() const { return end_block() == config.num_layers; }
   Tensor six_vectors(const Tensor& modulation) const { return modulation.columns(0, 6 * config.width); }
-  Tensor time_vector(const Tensor& modulation) const { return modulation.columns(6 * config.width, 7 * config.width); }
+  Tensor time_vector(const Tensor& modulation) const {
+    return modulation.columns(6 * config.width, 7 * config.width);
+  }
 
   BlockInputs inputs_of(const MicroBatch& batch) {
-    return {config, precision, ops, hooks, arena, batch,
-            {batch.num_tokens(), int64_t(batch.segments.size())}, text_items, buffers.segment, buffers.rotation,
-            six_vectors(buffers.modulation), buffers.text};
+    return {config,
+            precision,
+            ops,
+            hooks,
+            arena,
+            batch,
+            {batch.num_tokens(), int64_t(batch.segments.size())},
+            text_items,
+            buffers.segment,
+            buffers.rotation,
+            six_vectors(buffers.modulation),
+            buffers.text};
   }
 
   template <class Work>
@@ -91,7 +106,8 @@ void Dit::State::check(const MicroBatch& batch, const DitInput& input) const {
 void Dit::State::touch_units(Phase phase) {
   const auto touch = [&](Unit unit) { with_unit(unit, phase, [] {}); };
   const bool forward = phase == Phase::kForward;
-  const std::vector<Unit> embeddings{{Unit::kPatchEmbedding, 0}, {Unit::kTimeEmbedding, 0}, {Unit::kTextEmbedding, 0}};
+  const std::vector<Unit> embeddings{
+      {Unit::kPatchEmbedding, 0}, {Unit::kTimeEmbedding, 0}, {Unit::kTextEmbedding, 0}};
   if (forward && has_embeddings())
     for (const Unit& unit : embeddings) touch(unit);
   if (!forward && has_head()) touch({Unit::kHead, 0});
@@ -107,9 +123,8 @@ void Dit::State::touch_units(Phase phase) {
 
 void Dit::State::embed(const DitInput& input) {
   DitBuffers& b = buffers;
-  with_unit({Unit::kPatchEmbedding, 0}, Phase::kForward, [&] {
-    ops.linear(b.x, input.features, *patch_embedding.weight, patch_embedding.bias);
-  });
+  with_unit({Unit::kPatchEmbedding, 0}, Phase::kForward,
+            [&] { ops.linear(b.x, input.features, *patch_embedding.weight, patch_embedding.bias); });
   with_unit({Unit::kTimeEmbedding, 0}, Phase::kForward, [&] {
     fill_timestep_features(b.frequencies, input.timesteps);
     const Tensor time = time_vector(b.modulation);
@@ -131,7 +146,8 @@ void Dit::State::embed_backward(const DitInput& input) {
   const bool same = precision.compute == precision.wide;
   const ArenaScope scope(arena);
   Placer placer(&arena, precision);
-  const auto backward = [&](const Tensor& dinput, const Tensor& dy, const Tensor& x, const LinearParameters& layer) {
+  const auto backward = [&](const Tensor& dinput, const Tensor& dy, const Tensor& x,
+                            const LinearParameters& layer) {
     ops.linear_backward_weight(layer.dweight, layer.dbias, dy, x);
     if (dinput.defined()) ops.linear_backward_input(dinput, dy, *layer.weight);
   };
@@ -269,7 +285,8 @@ Tensor Dit::forward(const MicroBatch& batch, const DitInput& input, bool keep) {
 void Dit::backward(const MicroBatch& batch, const DitInput& input, const Tensor& doutput) {
   State& s = *state_;
   DitBuffers& b = s.buffers;
-  ZT_CHECK(b.dx.defined() && b.dx.rows() == batch.num_tokens(), "backward without a forward that kept its tensors");
+  ZT_CHECK(b.dx.defined() && b.dx.rows() == batch.num_tokens(),
+           "backward without a forward that kept its tensors");
   if (batch.num_tokens() == 0) {
     s.touch_units(Phase::kBackward);
     b = {};
@@ -283,7 +300,8 @@ void Dit::backward(const MicroBatch& batch, const DitInput& input, const Tensor&
   for (int64_t i = s.end_block(); i-- > s.first_block();) {
     if (s.config.recompute) s.recompute(inputs, i);
     s.with_unit({Unit::kBlock, i}, Phase::kBackward, [&] {
-      block_backward(inputs, s.blocks[size_t(i)], s.kept[size_t(i)], i, b.dx, s.six_vectors(b.dmodulation), b.dtext);
+      block_backward(inputs, s.blocks[size_t(i)], s.kept[size_t(i)], i, b.dx, s.six_vectors(b.dmodulation),
+                     b.dtext);
     });
     s.hooks.gradients->unit_done({Unit::kBlock, i});
     s.arena.release(s.marks[size_t(i)]);

@@ -41,7 +41,10 @@ class Dit {
 /// sizes; must equal the arena's high-water mark up to padding. schedule/ receives these numbers.
 struct ActivationBytes {
   int64_t fixed = 0, per_token = 0, per_segment = 0;
-  int64_t of(int64_t tokens, int64_t segments) const { return fixed + per_token * tokens + per_segment * segments; }
+  /// Of a micro-batch.
+  int64_t of(int64_t tokens, int64_t segments) const {
+    return fixed + per_token * tokens + per_segment * segments;
+  }
 };
 /// The figures of one model and precision.
 ActivationBytes activation_bytes(const ModelConfig& config, Precision precision);

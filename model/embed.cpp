@@ -50,7 +50,8 @@ void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
   for (const Segment& segment : batch.segments)
     for (size_t axis = 0; axis < 3; ++axis) largest[axis] = std::max(largest[axis], segment.grid[axis]);
   std::array<Tensor, 3> tables;
-  for (size_t axis = 0; axis < 3; ++axis) tables[axis] = axis_table(largest[axis], columns[axis], rotation.dtype());
+  for (size_t axis = 0; axis < 3; ++axis)
+    tables[axis] = axis_table(largest[axis], columns[axis], rotation.dtype());
   const int64_t width = int64_t(size_of(rotation.dtype()));
   for (const Segment& segment : batch.segments) {
     const auto [frames, height, breadth] = segment.grid;
@@ -60,7 +61,8 @@ void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
              segment.sample_tokens, " in a grid of ", frames, " x ", height, " x ", breadth);
     for (int64_t i = 0; i < segment.num_tokens(); ++i) {
       const int64_t token = segment.begin + i;
-      const std::array<int64_t, 3> position{token / (height * breadth), token / breadth % height, token % breadth};
+      const std::array<int64_t, 3> position{token / (height * breadth), token / breadth % height,
+                                            token % breadth};
       char* to = static_cast<char*>(rotation.raw()) + (segment.row + i) * rotation.row_stride() * width;
       for (size_t axis = 0; axis < 3; ++axis) {
         const int64_t bytes = columns[axis] * width;

@@ -23,10 +23,11 @@ struct Flow::State {
 
   DitInput input_of(const FlowBuffers& buffers, const std::vector<double>& sigmas,
                     const std::vector<std::string>& captions) const;
-  void fill_inputs(const FlowBuffers& buffers, const MicroBatch& batch, const std::vector<double>& sigmas, Purpose noise) const;
+  void fill_inputs(const FlowBuffers& buffers, const MicroBatch& batch, const std::vector<double>& sigmas,
+                   Purpose noise) const;
   void fill_weights(const Tensor& weight, const MicroBatch& batch, const std::vector<double>& sigmas) const;
-  FlowLoss run(const MicroBatch& batch, std::vector<double> sigmas, const std::vector<std::string>& captions, Purpose noise,
-               int64_t global_count);
+  FlowLoss run(const MicroBatch& batch, std::vector<double> sigmas, const std::vector<std::string>& captions,
+               Purpose noise, int64_t global_count);
 };
 
 namespace {
@@ -56,11 +57,12 @@ double draw_sigma(const FlowConfig& config, uint64_t seed, int64_t draw) {
 
 int64_t loss_count(int64_t tokens, const ModelConfig& model) { return tokens * model.out_features(); }
 
-Flow::Flow(const FlowConfig& flow, const ModelConfig& model, Precision precision, const Ops& ops, Dit& dit, Arena& arena,
-           uint64_t seed)
+Flow::Flow(const FlowConfig& flow, const ModelConfig& model, Precision precision, const Ops& ops, Dit& dit,
+           Arena& arena, uint64_t seed)
     : state_(std::make_unique<State>(State{flow, model, precision, ops, dit, arena, seed})) {
-  ZT_CHECK(model.in_channels == model.out_channels, "flow matching predicts what it reads: ", model.in_channels,
-           " input channels, ", model.out_channels, " output channels");
+  ZT_CHECK(model.in_channels == model.out_channels,
+           "flow matching predicts what it reads: ", model.in_channels, " input channels, ",
+           model.out_channels, " output channels");
 }
 Flow::~Flow() = default;
 
@@ -77,17 +79,22 @@ DitInput Flow::State::input_of(const FlowBuffers& buffers, const std::vector<dou
   return input;
 }
 
-void Flow::State::fill_inputs(const FlowBuffers& buffers, const MicroBatch& batch, const std::vector<double>& sigmas,
-                              Purpose noise) const {
+void Flow::State::fill_inputs(const FlowBuffers& buffers, const MicroBatch& batch,
+                              const std::vector<double>& sigmas, Purpose noise) const {
   std::vector<FlowRows> rows;
   for (size_t s = 0; s < batch.segments.size(); ++s) {
     const Segment& segment = batch.segments[s];
-    rows.push_back({segment.row, segment.row + segment.num_tokens(), sigmas[s], {seed, noise, segment.draw, segment.begin}});
+    rows.push_back({segment.row,
+                    segment.row + segment.num_tokens(),
+                    sigmas[s],
+                    {seed, noise, segment.draw, segment.begin}});
   }
-  ops.flow_inputs(buffers.features, buffers.target, batch.tokens, rows, model.in_channels, !predicts_sample());
+  ops.flow_inputs(buffers.features, buffers.target, batch.tokens, rows, model.in_channels,
+                  !predicts_sample());
 }
 
-void Flow::State::fill_weights(const Tensor& weight, const MicroBatch& batch, const std::vector<double>& sigmas) const {
+void Flow::State::fill_weights(const Tensor& weight, const MicroBatch& batch,
+                               const std::vector<double>& sigmas) const {
   for (size_t s = 0; s < batch.segments.size(); ++s) {
     const Segment& segment = batch.segments[s];
     const double value = 1 / (divisor(sigmas[s]) * divisor(sigmas[s]));
@@ -95,8 +102,8 @@ void Flow::State::fill_weights(const Tensor& weight, const MicroBatch& batch, co
   }
 }
 
-FlowLoss Flow::State::run(const MicroBatch& batch, std::vector<double> sigmas, const std::vector<std::string>& captions,
-                          Purpose noise, int64_t global_count) {
+FlowLoss Flow::State::run(const MicroBatch& batch, std::vector<double> sigmas,
+                          const std::vector<std::string>& captions, Purpose noise, int64_t global_count) {
   const ArenaScope scope(arena);
   const bool train = global_count > 0;
   const int64_t num_segments = int64_t(batch.segments.size());
@@ -112,8 +119,8 @@ FlowLoss Flow::State::run(const MicroBatch& batch, std::vector<double> sigmas, c
   }
   const Tensor prediction = dit.forward(batch, input, train);
   if (batch.num_tokens() > 0) {
-    loss.sum = ops.squared_error(buffers.dprediction, buffers.row_loss, prediction, buffers.target, buffers.weight,
-                                 train ? 1.0 / double(global_count) : 0.0);
+    loss.sum = ops.squared_error(buffers.dprediction, buffers.row_loss, prediction, buffers.target,
+                                 buffers.weight, train ? 1.0 / double(global_count) : 0.0);
     for (int64_t s = 0; s < num_segments; ++s) {
       const Segment& segment = batch.segments[size_t(s)];
       for (int64_t t = segment.row; t < segment.row + segment.num_tokens(); ++t)
@@ -132,7 +139,8 @@ FlowLoss Flow::loss_and_gradients(const MicroBatch& batch, int64_t global_count)
   std::vector<std::string> captions;
   for (const Segment& segment : batch.segments) {
     sigmas.push_back(draw_sigma(s.flow, s.seed, segment.draw));
-    const bool dropped = uniform({s.seed, Purpose::kCaptionDropout, segment.draw, 0}) < s.flow.caption_dropout;
+    const bool dropped =
+        uniform({s.seed, Purpose::kCaptionDropout, segment.draw, 0}) < s.flow.caption_dropout;
     captions.push_back(dropped ? std::string() : segment.caption);
   }
   return s.run(batch, std::move(sigmas), captions, Purpose::kNoise, global_count);
@@ -142,13 +150,15 @@ FlowLoss Flow::loss_at(const MicroBatch& batch, double sigma) {
   ZT_CHECK(sigma > 0 && sigma <= 1, "sigma ", sigma, ", expected in (0, 1]");
   std::vector<std::string> captions;
   for (const Segment& segment : batch.segments) captions.push_back(segment.caption);
-  return state_->run(batch, std::vector<double>(batch.segments.size(), sigma), captions, Purpose::kHeldOut, 0);
+  return state_->run(batch, std::vector<double>(batch.segments.size(), sigma), captions, Purpose::kHeldOut,
+                     0);
 }
 
 void Flow::velocity(const Tensor& velocity, const Tensor& x, double sigma, const MicroBatch& batch,
                     const std::vector<std::string>& captions) {
   State& s = *state_;
-  ZT_CHECK(captions.size() == batch.segments.size(), captions.size(), " captions for ", batch.segments.size(), " segments");
+  ZT_CHECK(captions.size() == batch.segments.size(), captions.size(), " captions for ", batch.segments.size(),
+           " segments");
   const ArenaScope scope(s.arena);
   Placer placer(&s.arena, s.precision);
   FlowBuffers buffers;
@@ -157,7 +167,8 @@ void Flow::velocity(const Tensor& velocity, const Tensor& x, double sigma, const
   if (batch.num_tokens() > 0) s.ops.convert(buffers.features, x);
   const Tensor prediction = s.dit.forward(batch, input, false);
   if (batch.num_tokens() > 0)
-    s.ops.flow_velocity(velocity, x, prediction, s.model.out_channels, s.predicts_sample() ? s.divisor(sigma) : 0.0);
+    s.ops.flow_velocity(velocity, x, prediction, s.model.out_channels,
+                        s.predicts_sample() ? s.divisor(sigma) : 0.0);
 }
 
 }  // namespace zoetrope

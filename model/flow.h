@@ -13,14 +13,15 @@ namespace zoetrope {
 
 /// Read from table [flow]. `visit` names each field.
 struct FlowConfig {
-  std::string prediction = "sample";        ///< sample: x0 with velocity loss; velocity: v
-  std::string timesteps = "logit-normal";   ///< uniform, logit-normal
+  std::string prediction = "sample";       ///< sample: x0 with velocity loss; velocity: v
+  std::string timesteps = "logit-normal";  ///< uniform, logit-normal
   double logit_mean = 0, logit_std = 1, shift = 1;
   double caption_dropout = 0.1;
   double sigma_floor = 0.05;  ///< of the sample prediction's velocity: v = (x_sigma - x0) / max(sigma, floor)
   void visit(auto&& field) {
     field("prediction", prediction, "what the head predicts", std::vector<std::string>{"sample", "velocity"});
-    field("timesteps", timesteps, "distribution of sigma", std::vector<std::string>{"uniform", "logit-normal"});
+    field("timesteps", timesteps, "distribution of sigma",
+          std::vector<std::string>{"uniform", "logit-normal"});
     field("logit-mean", logit_mean, "mean of the logit-normal distribution");
     field("logit-std", logit_std, "standard deviation of the logit-normal distribution");
     field("shift", shift, "timestep shift: s sigma / (1 + (s - 1) sigma)");

@@ -9,7 +9,8 @@ double learning_rate_at(const OptimizerConfig& c, int64_t step) {
   if (step < c.warmup_steps) return c.learning_rate * double(step + 1) / double(c.warmup_steps);
   const double span = double(std::max<int64_t>(1, c.steps - c.warmup_steps));
   const double done = std::min(1.0, double(step - c.warmup_steps) / span);
-  return c.final_learning_rate + 0.5 * (c.learning_rate - c.final_learning_rate) * (1 + std::cos(M_PI * done));
+  return c.final_learning_rate +
+         0.5 * (c.learning_rate - c.final_learning_rate) * (1 + std::cos(M_PI * done));
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const Parameters& parameters, const Ops& ops)
@@ -39,8 +40,9 @@ void Optimizer::step(int64_t step, double grad_norm) {
     while (end < list.size() && list[end].decay == list[i].decay) ++end;
     const int64_t from = list[i].offset, to = list[end - 1].offset + list[end - 1].size;
     update.weight_decay = list[i].decay ? config_.weight_decay : 0.0;
-    ops_.adamw(parameters_.values().slice_rows(from, to), first_.slice_rows(from, to), second_.slice_rows(from, to),
-               ema_.defined() ? ema_.slice_rows(from, to) : Tensor(), parameters_.grads().slice_rows(from, to), update);
+    ops_.adamw(parameters_.values().slice_rows(from, to), first_.slice_rows(from, to),
+               second_.slice_rows(from, to), ema_.defined() ? ema_.slice_rows(from, to) : Tensor(),
+               parameters_.grads().slice_rows(from, to), update);
     i = end;
   }
   parameters_.prepare();

@@ -15,8 +15,8 @@
 namespace zoetrope {
 
 struct Parameter {
-  std::string name;            ///< Wan's original key, e.g. "blocks.0.self_attn.q.weight"
-  std::vector<int64_t> shape;  ///< as stored in files
+  std::string name;              ///< Wan's original key, e.g. "blocks.0.self_attn.q.weight"
+  std::vector<int64_t> shape;    ///< as stored in files
   int64_t offset = 0, size = 0;  ///< elements in the flat buffers
   Unit unit;
   bool decay = false;  ///< a matrix of products: weight decay applies (not to norms, biases, modulation)

@@ -36,7 +36,8 @@ struct Entry {
   uint64_t begin = 0, end = 0;
 };
 
-Entry parse_entry(const std::string& name, const nlohmann::json& json, uint64_t data_bytes, const std::string& path) {
+Entry parse_entry(const std::string& name, const nlohmann::json& json, uint64_t data_bytes,
+                  const std::string& path) {
   const std::string where = "'" + path + "', tensor '" + name + "'";
   Entry entry;
   entry.name = name;
@@ -48,10 +49,12 @@ Entry parse_entry(const std::string& name, const nlohmann::json& json, uint64_t 
   entry.end = offsets[1];
   uint64_t elements = 1;
   for (int64_t extent : entry.shape) {
-    ZT_REQUIRE(extent >= 0 && (extent == 0 || elements <= data_bytes / uint64_t(extent) + 1), where, ": impossible shape");
+    ZT_REQUIRE(extent >= 0 && (extent == 0 || elements <= data_bytes / uint64_t(extent) + 1), where,
+               ": impossible shape");
     elements *= uint64_t(extent);
   }
-  ZT_REQUIRE(entry.begin <= entry.end && entry.end <= data_bytes && entry.end - entry.begin == elements * size_of(entry.dtype),
+  ZT_REQUIRE(entry.begin <= entry.end && entry.end <= data_bytes &&
+                 entry.end - entry.begin == elements * size_of(entry.dtype),
              where, ": bytes [", entry.begin, ", ", entry.end, ") of ", data_bytes, ", its shape needs ",
              elements * size_of(entry.dtype), "; the file is damaged or cut short");
   return entry;
@@ -66,7 +69,9 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     const uint64_t end = offset + uint64_t(tensor.flat.bytes());
-    header[tensor.name] = {{"dtype", format_name(tensor.flat.dtype())}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    header[tensor.name] = {{"dtype", format_name(tensor.flat.dtype())},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump();
@@ -82,14 +87,15 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   file.sync();
 }
 
-std::vector<NamedTensor> read_safetensors(const std::string& path, std::map<std::string, std::string>* metadata) {
+std::vector<NamedTensor> read_safetensors(const std::string& path,
+                                          std::map<std::string, std::string>* metadata) {
   const OpenFile file(path, OpenFile::Mode::kRead);
   const uint64_t size = file.size();
   uint64_t length = 0;
   ZT_REQUIRE(size >= sizeof length, "'", path, "' has ", size, " bytes: no safetensors file");
   file.read_at(&length, sizeof length, 0);
-  ZT_REQUIRE(length <= kLargestHeader && length <= size - sizeof length, "'", path, "': header of ", length, " bytes in a file of ",
-             size, "; no safetensors file, or cut short");
+  ZT_REQUIRE(length <= kLargestHeader && length <= size - sizeof length, "'", path, "': header of ", length,
+             " bytes in a file of ", size, "; no safetensors file, or cut short");
   std::string text(length, '\0');
   file.read_at(text.data(), text.size(), sizeof length);
   const uint64_t start = sizeof length + length;
@@ -111,14 +117,17 @@ std::vector<NamedTensor> read_safetensors(const std::string& path, std::map<std:
   std::vector<NamedTensor> tensors;
   uint64_t covered = 0;
   for (const Entry& entry : entries) {
-    ZT_REQUIRE(entry.begin == covered, "'", path, "', tensor '", entry.name, "' starts at byte ", entry.begin, ", expected ", covered,
-               ": tensors overlap or leave a gap");
+    ZT_REQUIRE(entry.begin == covered, "'", path, "', tensor '", entry.name, "' starts at byte ", entry.begin,
+               ", expected ", covered, ": tensors overlap or leave a gap");
     covered = entry.end;
-    NamedTensor tensor{entry.name, entry.shape, Tensor::empty({int64_t((entry.end - entry.begin) / size_of(entry.dtype))}, entry.dtype)};
+    NamedTensor tensor{
+        entry.name, entry.shape,
+        Tensor::empty({int64_t((entry.end - entry.begin) / size_of(entry.dtype))}, entry.dtype)};
     file.read_at(tensor.flat.raw(), size_t(entry.end - entry.begin), start + entry.begin);
     tensors.push_back(std::move(tensor));
   }
-  ZT_REQUIRE(covered == size - start, "'", path, "': ", size - start - covered, " bytes after the last tensor");
+  ZT_REQUIRE(covered == size - start, "'", path, "': ", size - start - covered,
+             " bytes after the last tensor");
   return tensors;
 }
 

@@ -2,15 +2,20 @@
 
 namespace zoetrope {
 
-Tensor sample_tokens(Flow& flow, const SampleRequest& request, const MicroBatch& batch, const ModelConfig& model, int64_t draw) {
+Tensor sample_tokens(Flow& flow, const SampleRequest& request, const MicroBatch& batch,
+                     const ModelConfig& model, int64_t draw) {
   ZT_CHECK(request.steps >= 1 && request.shift > 0, request.steps, " sampling steps, shift ", request.shift);
   const Ops& ops = flow.ops();
   const int64_t T = batch.num_tokens(), P = model.in_features();
   const Tensor x = Tensor::zeros({T, P}, flow.wide_type());
-  const Tensor conditional = Tensor::zeros({T, P}, flow.wide_type()), unconditional = Tensor::zeros({T, P}, flow.wide_type());
+  const Tensor conditional = Tensor::zeros({T, P}, flow.wide_type()),
+               unconditional = Tensor::zeros({T, P}, flow.wide_type());
   std::vector<FlowRows> rows;
   for (const Segment& segment : batch.segments)
-    rows.push_back({segment.row, segment.row + segment.num_tokens(), 1.0, {request.seed, Purpose::kSampling, draw, segment.begin}});
+    rows.push_back({segment.row,
+                    segment.row + segment.num_tokens(),
+                    1.0,
+                    {request.seed, Purpose::kSampling, draw, segment.begin}});
   if (T > 0) ops.flow_inputs(x, {}, {}, rows, model.in_channels, false);
 
   const std::vector<std::string> prompts(batch.segments.size(), request.prompt);
@@ -24,7 +29,8 @@ Tensor sample_tokens(Flow& flow, const SampleRequest& request, const MicroBatch&
     const double sigma = sigma_at(step), next = sigma_at(step + 1);
     flow.velocity(conditional, x, sigma, batch, prompts);
     if (guided) flow.velocity(unconditional, x, sigma, batch, negative);
-    if (T > 0) ops.guided_step(x, conditional, guided ? unconditional : conditional, request.guidance, next - sigma);
+    if (T > 0)
+      ops.guided_step(x, conditional, guided ? unconditional : conditional, request.guidance, next - sigma);
   }
   return x;
 }

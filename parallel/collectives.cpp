@@ -18,7 +18,8 @@ void sum_in_rank_order(T* own, const T* received, int rank, int size, int64_t co
       const int64_t other = r < rank ? r : r - 1;
       const T* values = r == rank ? own + begin : received + other * count + begin;
       if (r == 0) std::copy(values, values + n, sum);
-      else for (int64_t i = 0; i < n; ++i) sum[i] += values[i];
+      else
+        for (int64_t i = 0; i < n; ++i) sum[i] += values[i];
     }
     std::copy(sum, sum + n, own + begin);
   }

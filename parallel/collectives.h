@@ -11,7 +11,8 @@
 namespace zoetrope {
 
 /// Posts messages on the channel of collectives.
-using PostMessages = std::function<std::unique_ptr<Transfer>(const std::vector<Send>&, const std::vector<Receive>&)>;
+using PostMessages =
+    std::function<std::unique_ptr<Transfer>(const std::vector<Send>&, const std::vector<Receive>&)>;
 
 /// A sum over ranks in flight: every rank sums one slice in rank order, then hands it to all others.
 /// Works through the tensor in chunks, so that its work space stays small.

@@ -22,8 +22,18 @@ class Transfer {
 };
 
 /// What one rank sends and receives in one grouped call.
-struct Send { int to = 0; const void* data = nullptr; int64_t bytes = 0; int tag = 0; };
-struct Receive { int from = 0; void* data = nullptr; int64_t bytes = 0; int tag = 0; };
+struct Send {
+  int to = 0;
+  const void* data = nullptr;
+  int64_t bytes = 0;
+  int tag = 0;
+};
+struct Receive {
+  int from = 0;
+  void* data = nullptr;
+  int64_t bytes = 0;
+  int tag = 0;
+};
 
 class Comm {
  public:

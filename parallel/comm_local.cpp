@@ -36,7 +36,8 @@ class World {
     throw_if_failed();
     *open = int64_t(sends.size() + receives.size());
     for (const Receive& r : receives)
-      match({channel, r.from, rank, r.tag, static_cast<char*>(r.data), r.bytes, open}, sends_, receives_, false);
+      match({channel, r.from, rank, r.tag, static_cast<char*>(r.data), r.bytes, open}, sends_, receives_,
+            false);
     for (const Send& s : sends)
       match({channel, rank, s.to, s.tag, static_cast<char*>(const_cast<void*>(s.data)), s.bytes, open},
             receives_, sends_, true);
@@ -91,8 +92,8 @@ class World {
     }
     const Posted& send = one_sends ? one : *other;
     const Posted& receive = one_sends ? *other : one;
-    ZT_CHECK(send.bytes == receive.bytes, "rank ", one.from, " sends ", send.bytes, " bytes with tag ", one.tag,
-             ", rank ", one.to, " expects ", receive.bytes);
+    ZT_CHECK(send.bytes == receive.bytes, "rank ", one.from, " sends ", send.bytes, " bytes with tag ",
+             one.tag, ", rank ", one.to, " expects ", receive.bytes);
     if (send.bytes > 0) std::memcpy(receive.data, send.data, size_t(send.bytes));
     --*send.open;
     --*receive.open;

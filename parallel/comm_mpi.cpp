@@ -34,13 +34,15 @@ class MpiTransfer : public Transfer {
       });
     for (const Send& s : sends)
       for_pieces(s.bytes, [&](int64_t begin, int count) {
-        check_mpi(MPI_Isend(static_cast<const char*>(s.data) + begin, count, MPI_BYTE, s.to, s.tag, comm, add()),
-                  "MPI_Isend");
+        check_mpi(
+            MPI_Isend(static_cast<const char*>(s.data) + begin, count, MPI_BYTE, s.to, s.tag, comm, add()),
+            "MPI_Isend");
       });
   }
   bool test() override {
     int done = 0;
-    check_mpi(MPI_Testall(int(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    check_mpi(MPI_Testall(int(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
     return done != 0;
   }
   void wait() override {
@@ -113,8 +115,8 @@ class MpiComm : public Comm {
   }
   void broadcast(void* data, int64_t bytes, int root) override {
     for (int64_t begin = 0; begin < bytes; begin += kPieceBytes)
-      check_mpi(MPI_Bcast(static_cast<char*>(data) + begin, int(std::min(kPieceBytes, bytes - begin)), MPI_BYTE,
-                          root, collectives_),
+      check_mpi(MPI_Bcast(static_cast<char*>(data) + begin, int(std::min(kPieceBytes, bytes - begin)),
+                          MPI_BYTE, root, collectives_),
                 "MPI_Bcast");
   }
   void barrier() override { check_mpi(MPI_Barrier(collectives_), "MPI_Barrier"); }

@@ -58,7 +58,10 @@ struct ContextAttention::State {
 
   State(const Ops& the_ops, Comm& the_comm, Arena& the_arena, const ModelConfig& config,
         Precision the_precision, int64_t max_tokens)
-      : ops(the_ops), comm(the_comm), arena(the_arena), precision(the_precision),
+      : ops(the_ops),
+        comm(the_comm),
+        arena(the_arena),
+        precision(the_precision),
         areas(config, the_precision, max_tokens) {}
 
   void wait(std::unique_ptr<Transfer>& transfer) {
@@ -100,7 +103,8 @@ std::vector<RingRows> ContextAttention::State::find_rings(const MicroBatch& batc
     found[size_t(ring - rings.begin())] = {&*ring, rows.begin, planned, 0};
   }
   for (size_t i = 0; i < found.size(); ++i)
-    ZT_CHECK(found[i].work, "the micro-batch of rank ", comm.rank(), " lacks split sample ", rings[i].view.sample);
+    ZT_CHECK(found[i].work, "the micro-batch of rank ", comm.rank(), " lacks split sample ",
+             rings[i].view.sample);
   return found;
 }
 
@@ -121,8 +125,8 @@ const RingTransfer& ContextAttention::State::next_transfer(RingRows& ring, bool 
 }
 
 void ContextAttention::State::post_keys(RingRows& ring, bool backward, int step) {
-  const RingTransfer& next =
-      next_transfer(ring, backward, backward ? TransferKind::kBackwardKeys : TransferKind::kForwardKeys, step);
+  const RingTransfer& next = next_transfer(
+      ring, backward, backward ? TransferKind::kBackwardKeys : TransferKind::kForwardKeys, step);
   const KeyValueArea& area = areas.mates[key_parity];
   key_parity ^= 1;
   const int tag = tag_of(next, ring.work->view.sample);
@@ -150,8 +154,8 @@ void ContextAttention::State::collect_gradients(const Tensor& dk, const Tensor& 
   ops.add(rows_of(dv, ring), areas.returned.values(ring.tokens));
 }
 
-/// Own keys that backward computes while the first mate's K, V arrive; the others hide the last dK, dV on their way
-/// home. Both parts last as long as the messages that they hide.
+/// Own keys that backward computes while the first mate's K, V arrive; the others hide the last dK, dV on
+/// their way home. Both parts last as long as the messages that they hide.
 int64_t ContextAttention::State::hiding_keys(int64_t tokens) const {
   const int64_t arriving = areas.own.bytes(tokens), returning = areas.returned.bytes(tokens);
   return tokens * arriving / std::max<int64_t>(1, arriving + returning);
@@ -209,8 +213,8 @@ void ContextAttention::forward(const Tensor& out, const Tensor& lse, const Tenso
     const Tensor running = direct ? rows_of(out, ring) : s.areas.accumulator(ring.tokens);
     const auto attend = [&](const Tensor& keys, const Tensor& values, bool accumulate) {
       const AttentionItem item{0, ring.tokens, 0, keys.rows()};
-      s.ops.attention(running, rows_of(lse, ring), rows_of(q, ring), keys, values, {&item, 1}, num_heads, scale,
-                      accumulate);
+      s.ops.attention(running, rows_of(lse, ring), rows_of(q, ring), keys, values, {&item, 1}, num_heads,
+                      scale, accumulate);
     };
     attend(rows_of(k, ring), rows_of(v, ring), false);
     for (int step = 1; step <= ring.last_step(); ++step) {
@@ -249,7 +253,8 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
       if (keys.rows() == 0) return;
       const AttentionItem item{0, ring.tokens, 0, keys.rows()};
       s.ops.attention_backward(rows_of(dq, ring), dkeys, dvalues, rows_of(dout, ring), rows_of(q, ring), keys,
-                               values, rows_of(lse, ring), rows_of(delta, ring), {&item, 1}, num_heads, scale);
+                               values, rows_of(lse, ring), rows_of(delta, ring), {&item, 1}, num_heads,
+                               scale);
     };
     const auto differentiate_own = [&](int64_t from, int64_t to) {
       const auto part = [&](const Tensor& tensor) { return rows_of(tensor, ring).slice_rows(from, to); };

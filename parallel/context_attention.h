@@ -1,7 +1,8 @@
 // Self-attention of samples whose tokens lie on several ranks: rings of any members with uneven shards.
 // Every member sends its own K, V straight to each mate, one exchange step after the other, and merges the
-// mates' blocks into its running (output, log-sum-exp); backward sends dK, dV back to their owner. Every transfer
-// has compute to hide behind: in backward one part of a rank's own keys is computed first and the rest last.
+// mates' blocks into its running (output, log-sum-exp); backward sends dK, dV back to their owner. Every
+// transfer has compute to hide behind: in backward one part of a rank's own keys is computed first and the
+// rest last.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@ GradientSync::GradientSync(Comm& comm, const Parameters& parameters, int64_t buc
     const bool joins = !buckets_.empty() && (buckets_.back().end - unit->begin) * width <= bucket_bytes;
     if (!joins) buckets_.push_back({unit->end, unit->end, {}, 0});
     Bucket& bucket = buckets_.back();
-    ZT_CHECK(bucket.begin == unit->end, "units of parameters are not neighbours: ", unit->end, " and ", bucket.begin);
+    ZT_CHECK(bucket.begin == unit->end, "units of parameters are not neighbours: ", unit->end, " and ",
+             bucket.begin);
     bucket.begin = unit->begin;
     bucket.units.push_back(unit->unit);
   }

@@ -12,8 +12,9 @@ void check_same_plan(Comm& comm, uint64_t plan_hash, int64_t step) {
   for (int rank = 1; rank < comm.size(); ++rank)
     if (hashes[size_t(rank)] != hashes[0])
       differing += join_message(differing.empty() ? "" : ", ", rank, " (", hex64(hashes[size_t(rank)]), ")");
-  ZT_REQUIRE(differing.empty(), "step ", step + 1, ": the plans of ranks ", differing, " differ from rank 0's (",
-             hex64(hashes[0]), "); all ranks must run the same binary with the same data, config and cost file");
+  ZT_REQUIRE(differing.empty(), "step ", step + 1, ": the plans of ranks ", differing,
+             " differ from rank 0's (", hex64(hashes[0]),
+             "); all ranks must run the same binary with the same data, config and cost file");
 }
 
 }  // namespace zoetrope

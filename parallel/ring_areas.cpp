@@ -5,7 +5,9 @@
 namespace zoetrope {
 
 RingAreas::RingAreas(const ModelConfig& config, Precision precision, int64_t tokens) : max_tokens(tokens) {
-  const auto area = [&](DType dtype) { return KeyValueArea{Tensor::empty({2 * tokens, config.width}, dtype)}; };
+  const auto area = [&](DType dtype) {
+    return KeyValueArea{Tensor::empty({2 * tokens, config.width}, dtype)};
+  };
   own = area(precision.compute);
   mates = {area(precision.compute), area(precision.compute)};
   gradients = {area(precision.wide), area(precision.wide)};

@@ -43,7 +43,8 @@ std::set<Sample> all_samples(Comm& comm, const std::set<Sample>& mine) {
   const auto counts = gather_values(comm, int64_t(mine.size()));
   std::vector<Sample> padded(mine.begin(), mine.end());
   padded.resize(size_t(std::max<int64_t>(1, *std::ranges::max_element(counts))), {-1, -1});
-  const std::vector<std::byte> bytes = comm.all_gather(padded.data(), int64_t(padded.size() * sizeof(Sample)));
+  const std::vector<std::byte> bytes =
+      comm.all_gather(padded.data(), int64_t(padded.size() * sizeof(Sample)));
   std::vector<Sample> all(padded.size() * size_t(comm.size()));
   std::memcpy(static_cast<void*>(all.data()), bytes.data(), bytes.size());
   std::set<Sample> samples(all.begin(), all.end());
@@ -68,8 +69,8 @@ struct RankReport {
 
 }  // namespace
 
-StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global_count, Comm& comm, Flow& flow,
-                                  ContextAttention& attention, GradientSync& sync,
+StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global_count, Comm& comm,
+                                  Flow& flow, ContextAttention& attention, GradientSync& sync,
                                   const Parameters& parameters, const MicroBatchSource& source,
                                   const Ops& ops) {
   parameters.zero_grads();
@@ -108,12 +109,13 @@ StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global
   result.grad_norm = std::sqrt(ops.sum_squares(parameters.grads()));
   // Gradients and the gathered sums are bit-equal on all ranks, so that all of them take the same branch.
   if (!std::isfinite(result.loss))
-    throw non_finite(join_message("step ", step + 1, ": the loss is ", result.loss,
-                                  "; the data or the learning rate is at fault; samples with a non-finite loss:"),
-                     all_samples(comm, broken));
+    throw non_finite(
+        join_message("step ", step + 1, ": the loss is ", result.loss,
+                     "; the data or the learning rate is at fault; samples with a non-finite loss:"),
+        all_samples(comm, broken));
   if (!std::isfinite(result.grad_norm))
-    throw non_finite(join_message("step ", step + 1, ": the gradient norm is ", result.grad_norm, " at a loss of ",
-                                  result.loss, "; samples of the step:"),
+    throw non_finite(join_message("step ", step + 1, ": the gradient norm is ", result.grad_norm,
+                                  " at a loss of ", result.loss, "; samples of the step:"),
                      all_samples(comm, seen));
   return result;
 }

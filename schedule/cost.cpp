@@ -34,7 +34,8 @@ FixedCost::FixedCost(const CostModel& cost)
       segment(to_fixed("sample-overhead-ns", cost.sample_overhead_ns, 1)),
       wave(to_fixed("wave-overhead-ns", cost.wave_overhead_ns, 1)),
       allreduce(to_fixed("allreduce-ns", cost.allreduce_ns, 1)) {
-  ZT_REQUIRE(linear + quadratic > 0, "cost: linear-ns and quadratic-ns are both 0, so every plan takes no time; "
+  ZT_REQUIRE(linear + quadratic > 0,
+             "cost: linear-ns and quadratic-ns are both 0, so every plan takes no time; "
              "write the set anew with 'zoetrope profile --out FILE'");
 }
 
@@ -44,9 +45,7 @@ CostModel read_cost(const std::string& path) {
   load_toml(options, path);
   try {
     FixedCost{cost};
-  } catch (const Error& problem) {
-    throw UsageError(join_message(path, ": ", problem.what()));
-  }
+  } catch (const Error& problem) { throw UsageError(join_message(path, ": ", problem.what())); }
   return cost;
 }
 
@@ -62,8 +61,8 @@ CostModel find_cost(const std::string& name_or_path) {
     names += (names.empty() ? "" : ", ") + set.name;
   }
   if (!std::filesystem::exists(name_or_path))
-    throw UsageError(join_message("cost set '", name_or_path, "' is neither a file nor a built-in set (", names,
-                                  "); 'zoetrope profile --out FILE' measures this machine"));
+    throw UsageError(join_message("cost set '", name_or_path, "' is neither a file nor a built-in set (",
+                                  names, "); 'zoetrope profile --out FILE' measures this machine"));
   return read_cost(name_or_path);
 }
 

@@ -17,18 +17,19 @@ namespace zoetrope {
 struct CostModel {
   std::string name = "data-sheet";
   std::string device = "unknown", date = "";
-  double linear_ns = 1000;          ///< per token
-  double quadratic_ns = 0.5;        ///< per token pair
-  double transfer_ns = 100;         ///< per token of a remote block (K, V forward; K, V, dK, dV backward)
-  double latency_ns = 20000;        ///< per exchange step, forward and backward
-  double exchange_ns = 0;           ///< per token of a remote block that compute pays for: packing, copies, sums; never hidden
+  double linear_ns = 1000;    ///< per token
+  double quadratic_ns = 0.5;  ///< per token pair
+  double transfer_ns = 100;   ///< per token of a remote block (K, V forward; K, V, dK, dV backward)
+  double latency_ns = 20000;  ///< per exchange step, forward and backward
+  double exchange_ns =
+      0;  ///< per token of a remote block that compute pays for: packing, copies, sums; never hidden
   double sample_overhead_ns = 20000;  ///< per segment
   double wave_overhead_ns = 200000;   ///< per micro-batch
-  double allreduce_ns = 0;          ///< gradient all-reduce per step, added once
-  double gemm_flops = 0;            ///< measured peak of this rank, for gemm_share; 0: not measured
-  int64_t memory_per_rank = 0;      ///< bytes; 0: not given
+  double allreduce_ns = 0;            ///< gradient all-reduce per step, added once
+  double gemm_flops = 0;              ///< measured peak of this rank, for gemm_share; 0: not measured
+  int64_t memory_per_rank = 0;        ///< bytes; 0: not given
   int64_t ranks_per_node = 1;
-  double fit_error = 0;             ///< largest relative error of the fit
+  double fit_error = 0;  ///< largest relative error of the fit
   void visit(auto&& field) {
     field("name", name, "name of this cost set");
     field("device", device, "processor it was measured on");
@@ -37,7 +38,8 @@ struct CostModel {
     field("quadratic-ns", quadratic_ns, "ns per pair of tokens, forward and backward");
     field("transfer-ns", transfer_ns, "ns per remote token, forward and backward");
     field("latency-ns", latency_ns, "ns per exchange step, forward and backward");
-    field("exchange-ns", exchange_ns, "ns of a rank's own time per remote token, never hidden: packing, copies, sums");
+    field("exchange-ns", exchange_ns,
+          "ns of a rank's own time per remote token, never hidden: packing, copies, sums");
     field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
     field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
     field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");
@@ -59,7 +61,7 @@ uint64_t hash_of(const CostModel& cost);
 
 /// Memory of a rank as the model's own figures; all linear.
 struct MemoryModel {
-  int64_t persistent = 0;   ///< weights, gradients, moments, EMA, prepared forms, arena's fixed part
+  int64_t persistent = 0;  ///< weights, gradients, moments, EMA, prepared forms, arena's fixed part
   int64_t per_token = 0, per_segment = 0;  ///< activations
   int64_t per_cap_token = 0;  ///< fixed areas sized by the token cap: ring buffers, prefetched payload
 };

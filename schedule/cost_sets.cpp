@@ -41,21 +41,27 @@ CostModel set_of(const Processor& processor, const Network& network) {
 
 const std::vector<CostModel>& built_in_costs() {
   static const std::vector<CostModel> sets = [] {
-    const Network small{128, 4, 512, 4};          // the embedded default model, f32
-    const Network large{5120, 40, 13824, 2};      // Wan-14B sizes, bf16
+    const Network small{128, 4, 512, 4};      // the embedded default model, f32
+    const Network large{5120, 40, 13824, 2};  // Wan-14B sizes, bf16
     return std::vector<CostModel>{
-        set_of({"data-sheet", "one processor core, data-sheet rates, width 128, 4 layers, f32", 60e9, 40e9, 5e9, 10e3,
-                20e3, 200e3, 1}, small),
-        set_of({"a100", "A100 80 GB with NVLink, data-sheet rates, Wan-14B sizes, bf16", 190e12, 170e12, 240e9, 10e3,
-                10e3, 150e3, 8}, large),
-        set_of({"h100", "H100 SXM with NVLink, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12, 300e9, 10e3,
-                10e3, 100e3, 8}, large),
-        set_of({"h200", "H200 SXM with NVLink, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12, 300e9, 10e3,
-                10e3, 100e3, 8}, large),
-        set_of({"h100-infiniband", "H100, 400 Gb/s link per GPU, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12,
-                45e9, 20e3, 10e3, 100e3, 8}, large),
-        set_of({"pcie", "GPU of H100 speed on PCIe, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12, 20e9, 15e3,
-                10e3, 100e3, 8}, large)};
+        set_of({"data-sheet", "one processor core, data-sheet rates, width 128, 4 layers, f32", 60e9, 40e9,
+                5e9, 10e3, 20e3, 200e3, 1},
+               small),
+        set_of({"a100", "A100 80 GB with NVLink, data-sheet rates, Wan-14B sizes, bf16", 190e12, 170e12,
+                240e9, 10e3, 10e3, 150e3, 8},
+               large),
+        set_of({"h100", "H100 SXM with NVLink, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12, 300e9,
+                10e3, 10e3, 100e3, 8},
+               large),
+        set_of({"h200", "H200 SXM with NVLink, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12, 300e9,
+                10e3, 10e3, 100e3, 8},
+               large),
+        set_of({"h100-infiniband", "H100, 400 Gb/s link per GPU, data-sheet rates, Wan-14B sizes, bf16",
+                500e12, 500e12, 45e9, 20e3, 10e3, 100e3, 8},
+               large),
+        set_of({"pcie", "GPU of H100 speed on PCIe, data-sheet rates, Wan-14B sizes, bf16", 500e12, 500e12,
+                20e9, 15e3, 10e3, 100e3, 8},
+               large)};
   }();
   return sets;
 }

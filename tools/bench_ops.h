@@ -1,4 +1,5 @@
-// `zoetrope bench ops`: time of every operator at the sizes of one transformer, against the rate of its products.
+// `zoetrope bench ops`: time of every operator at the sizes of one transformer, against the rate of its
+// products.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,8 @@ StepFit fit_steps(const std::vector<StepSample>& samples) {
     }
     if (squares < least) least = squares, best = solution;
   }
-  StepFit fit{best[0] / scale[0], best[1] / scale[1], best[2] / scale[2], best[3] / scale[3], best[4] / scale[4], 0};
+  StepFit fit{best[0] / scale[0], best[1] / scale[1], best[2] / scale[2],
+              best[3] / scale[3], best[4] / scale[4], 0};
   for (const StepSample& s : samples)
     fit.largest_error = std::max(fit.largest_error, std::abs(fit.predict(s) / s.ns - 1));
   return fit;

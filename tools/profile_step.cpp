@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kLargestBatch = 4096, kMostSegments = 8;
 
-/// Of transfers: a neighbour on the core makes them longer by whole time slices, and nothing makes them shorter.
+/// Of transfers: a neighbour on the core makes them longer by whole time slices, and nothing makes them
+/// shorter.
 double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
 
 struct Candidate {
@@ -48,7 +49,12 @@ Candidate ring_of_all(int ranks, int64_t tokens_per_rank) {
   c.plan = plan_of_one_ring(ranks, tokens);
   c.lengths = {tokens};
   c.tokens = tokens_per_rank;
-  c.size = {double(tokens_per_rank), double(tokens_per_rank) * double(tokens), 1, double(tokens - tokens_per_rank), 1, 0};
+  c.size = {double(tokens_per_rank),
+            double(tokens_per_rank) * double(tokens),
+            1,
+            double(tokens - tokens_per_rank),
+            1,
+            0};
   return c;
 }
 

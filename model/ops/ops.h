@@ -59,7 +59,7 @@ class Ops : public FlowOps {
   virtual void layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
                                             const Tensor& dy, const Tensor& x, const Tensor& stats,
                                             const Tensor& scale, const Tensor& segment) const = 0;
-  /// y = LN(x) weight + bias. Shapes: y [T, D] compute; stats [T, 2] wide out; x [T, D] wide; weight, bias [D].
+  /// y = LN(x) weight + bias. Shapes: y [T, D] compute; stats [T, 2] wide out; x [T, D] wide; weight [D].
   virtual void layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
                           const Tensor& bias, double eps) const = 0;
   virtual void layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
@@ -122,16 +122,16 @@ class Ops : public FlowOps {
                                   const Tensor& delta, std::span<const AttentionItem> items,
                                   int64_t num_heads, double scale) const = 0;
 
-  /// Attention calls `progress` between its blocks, from the calling thread alone, so that transfers under way
-  /// can advance; an empty function turns it off. Backends whose ops return at once ignore it.
+  /// Attention calls `progress` between its blocks, from the calling thread alone, so that transfers under
+  /// way can advance; an empty function turns it off. Backends whose ops return at once ignore it.
   virtual void set_progress(std::function<void()> progress) const { (void)progress; }
 
   // --- loss and optimizer --------------------------------------------------------------------------
   /// Returns sum over rows t of weight[t] * sum_c (y - target)^2 as a double summed in a fixed order, and
-  /// dy = 2 * weight[t] * (y - target) * grad_scale. Shapes: dy (compute or wide), y, target [T, P] wide; weight [T] wide.
-  /// row_loss [T] wide, out: each row's share (to name the sample of a non-finite loss).
-  virtual double squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
-                               const Tensor& weight, double grad_scale) const = 0;
+  /// dy = 2 * weight[t] * (y - target) * grad_scale. Shapes: dy (compute or wide), y, target [T, P] wide;
+  /// weight [T] wide. row_loss [T] wide, out: each row's share (to name the sample of a non-finite loss).
+  virtual double squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y,
+                               const Tensor& target, const Tensor& weight, double grad_scale) const = 0;
   /// Sum of squares of all elements, in double, in an order that does not depend on the thread count.
   virtual double sum_squares(const Tensor& x) const = 0;
   /// One AdamW update of flat wide tensors of equal size (decoupled decay); ema may be undefined.

@@ -36,7 +36,8 @@ TEST(CpuFlow, InputsAndTargets) {
       for (const int64_t P : {3, 48, 195})
         for (const int kind : {0, 1, 2})
           for (const bool velocity : {false, true}) {
-            SCOPED_TRACE(join_message("T ", T, " P ", P, " ", name_of(out), " tokens ", kind, velocity ? " v" : " x0"));
+            SCOPED_TRACE(join_message("T ", T, " P ", P, " ", name_of(out), " tokens ", kind,
+                                      velocity ? " v" : " x0"));
             Tensor tokens;
             if (kind == 1) tokens = random_matrix(T, P, 3);
             if (kind == 2) {
@@ -50,11 +51,16 @@ TEST(CpuFlow, InputsAndTargets) {
             const Tensor want = Tensor::empty({T, P}, DType::kF64), aim = Tensor::empty({T, P}, DType::kF64);
             backend.ops->flow_inputs(features.view(), target.view(), tokens, rows, 3, velocity);
             reference.flow_inputs(want, aim, tokens, rows, 3, velocity);
-            // Four roundings of values up to 1 + |eps|; eps itself follows the same formula within a few units.
+            // Four roundings of values up to 1 + |eps|; eps itself follows the same formula within a few
+            // units.
             const auto bound = [&](int64_t, int64_t) { return 32 * kUnitF32 * 6; };
-            EXPECT_TRUE(all_within(features.view(), [&](int64_t t, int64_t c) { return element(want, t, c); },
-                                   [&](int64_t t, int64_t c) { return bound(t, c) + test::store_bound(out, element(want, t, c)); }));
-            EXPECT_TRUE(all_within(target.view(), [&](int64_t t, int64_t c) { return element(aim, t, c); }, bound));
+            EXPECT_TRUE(all_within(
+                features.view(), [&](int64_t t, int64_t c) { return element(want, t, c); },
+                [&](int64_t t, int64_t c) {
+                  return bound(t, c) + test::store_bound(out, element(want, t, c));
+                }));
+            EXPECT_TRUE(all_within(
+                target.view(), [&](int64_t t, int64_t c) { return element(aim, t, c); }, bound));
             EXPECT_TRUE(features.guards_intact() && target.guards_intact());
           }
 }
@@ -65,20 +71,24 @@ TEST(CpuFlow, VelocityAndGuidedStep) {
   for (const int64_t T : {0, 1, 70})
     for (const int64_t P : {3, 48, 195})
       for (const double divisor : {0.0, 0.05}) {
-        const Tensor x = random_matrix(T, P, 1), prediction = random_matrix(T, P, 2), other = random_matrix(T, P, 3);
+        const Tensor x = random_matrix(T, P, 1), prediction = random_matrix(T, P, 2),
+                     other = random_matrix(T, P, 3);
         const Output velocity(T, P);
         const Tensor want = Tensor::empty({T, P}, DType::kF64), moved = in_double(x);
         backend.ops->flow_velocity(velocity.view(), x, prediction, 3, divisor);
         reference.flow_velocity(want, in_double(x), in_double(prediction), 3, divisor);
-        EXPECT_TRUE(all_within(velocity.view(), [&](int64_t t, int64_t c) { return element(want, t, c); },
-                               [&](int64_t t, int64_t c) { return 8 * kUnitF32 * std::abs(element(want, t, c)); }));
+        EXPECT_TRUE(all_within(
+            velocity.view(), [&](int64_t t, int64_t c) { return element(want, t, c); },
+            [&](int64_t t, int64_t c) { return 8 * kUnitF32 * std::abs(element(want, t, c)); }));
         backend.ops->guided_step(x, prediction, other, 3.0, -0.1);
         reference.guided_step(moved, in_double(prediction), in_double(other), 3.0, -0.1);
-        EXPECT_TRUE(all_within(x, [&](int64_t t, int64_t c) { return element(moved, t, c); },
-                               [&](int64_t t, int64_t c) {
-                                 return 8 * kUnitF32 * (std::abs(element(moved, t, c)) + std::abs(element(prediction, t, c)) +
-                                                        std::abs(element(other, t, c)));
-                               }));
+        EXPECT_TRUE(all_within(
+            x, [&](int64_t t, int64_t c) { return element(moved, t, c); },
+            [&](int64_t t, int64_t c) {
+              return 8 * kUnitF32 *
+                     (std::abs(element(moved, t, c)) + std::abs(element(prediction, t, c)) +
+                      std::abs(element(other, t, c)));
+            }));
         EXPECT_TRUE(velocity.guards_intact());
       }
 }
@@ -90,8 +100,9 @@ TEST(CpuFlow, AddRow) {
       const Tensor x = random_matrix(S, N, 1, DType::kF32, 1, 0, 4), row = test::random_vector(N, 2);
       const Output y(S, N);
       backend.ops->add_row(y.view(), x, row);
-      EXPECT_TRUE(all_within(y.view(), [&](int64_t s, int64_t c) { return element(x, s, c) + element(row, c, 0); },
-                             [&](int64_t s, int64_t c) { return kUnitF32 * std::abs(element(x, s, c) + element(row, c, 0)); }));
+      EXPECT_TRUE(all_within(
+          y.view(), [&](int64_t s, int64_t c) { return element(x, s, c) + element(row, c, 0); },
+          [&](int64_t s, int64_t c) { return kUnitF32 * std::abs(element(x, s, c) + element(row, c, 0)); }));
       const Tensor drow = test::random_vector(N, 3), before = test::clone(drow);
       backend.ops->add_row_backward(drow, x);
       const auto column = [&](int64_t c, bool mass) {
@@ -99,8 +110,9 @@ TEST(CpuFlow, AddRow) {
         for (int64_t s = 0; s < S; ++s) total += mass ? std::abs(element(x, s, c)) : element(x, s, c);
         return total;
       };
-      EXPECT_TRUE(all_within(drow, [&](int64_t c, int64_t) { return column(c, false); },
-                             [&](int64_t c, int64_t) { return test::dot_bound(column(c, true), column(c, false), S + 1); }));
+      EXPECT_TRUE(all_within(
+          drow, [&](int64_t c, int64_t) { return column(c, false); },
+          [&](int64_t c, int64_t) { return test::dot_bound(column(c, true), column(c, false), S + 1); }));
       EXPECT_TRUE(y.guards_intact());
     }
 }

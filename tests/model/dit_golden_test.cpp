@@ -1,5 +1,5 @@
-// The network against numbers of the official implementation: output, mean squared error and gradients of a toy
-// model whose tensors follow a closed formula. Source: notes on Wan in docs, golden numbers.
+// The network against numbers of the official implementation: output, mean squared error and gradients of a
+// toy model whose tensors follow a closed formula. Source: notes on Wan in docs, golden numbers.
 #include "model/dit.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,9 @@ struct Golden {
     segment.grid = {3, 2, 3};
     DitInput input{arena.take({18, 16}, precision.compute), {437.5}, arena.take({8, 24}, precision.compute)};
     fill_zero(input.text);
-    for_elements([&](int64_t row, int64_t in, int64_t, int64_t i) { put(input.features, row, in, filled(i, 100, 1)); });
+    for_elements([&](int64_t row, int64_t in, int64_t, int64_t i) {
+      put(input.features, row, in, filled(i, 100, 1));
+    });
     for (int64_t i = 0; i < kTextTokens * 24; ++i) put(input.text, i / 24, i % 24, filled(i, 101, 1));
     const Tensor y = dit.forward(batch, input, true);
     const Tensor dy = arena.take({18, 16}, precision.compute);
@@ -141,7 +143,10 @@ constexpr double kAllGradients = 7.589525553e+01, kLoss = 4.347016675;
 /// `gradient_bound` of the tensor's norm, or by `absolute` where that is more.
 void expect_golden(const Golden& found, double output_bound, double gradient_bound, double absolute) {
   double sum = 0, magnitude = 0, squares = 0;
-  for (const double y : found.output) { sum += y; magnitude += std::abs(y); }
+  for (const double y : found.output) {
+    sum += y;
+    magnitude += std::abs(y);
+  }
   const double n = 288;
   EXPECT_NEAR(sum, -17.239973134, n * output_bound);
   EXPECT_NEAR(magnitude, 513.118090833, n * output_bound);

@@ -12,9 +12,7 @@ namespace {
 std::string error_of(int ranks, const std::function<void(Comm&)>& body) {
   try {
     run_local_ranks(ranks, body);
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "";
 }
 

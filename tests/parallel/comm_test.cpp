@@ -67,7 +67,9 @@ TEST(Comm, ExchangeMovesUnevenMessagesBetweenAllRanks) {
   for (const int ranks : rank_counts({1, 2, 3, 4}))
     run_ranks(ranks, [&](Comm& comm) {
       const int n = comm.size(), me = comm.rank();
-      const auto length = [](int from, int to) { return int64_t(from == to ? 0 : (from * 7 + to * 1031) % 4099); };
+      const auto length = [](int from, int to) {
+        return int64_t(from == to ? 0 : (from * 7 + to * 1031) % 4099);
+      };
       std::vector<std::vector<uint8_t>> out(static_cast<size_t>(n)), in(static_cast<size_t>(n));
       std::vector<Send> sends;
       std::vector<Receive> receives;

@@ -1,5 +1,5 @@
-// Law 1 for attention: rings of any members with uneven shards give the attention of the whole sample, forward
-// and backward, bit-equal from run to run; and no rank waits in a circle.
+// Law 1 for attention: rings of any members with uneven shards give the attention of the whole sample,
+// forward and backward, bit-equal from run to run; and no rank waits in a circle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,17 +34,21 @@ double ulp_bf16(double value) { return std::ldexp(1.0, std::ilogb(value) - 7); }
 double largest(const RingCase& ring_case, size_t i) {
   double most = 0;
   for (const WholeAttention& w : ring_case.whole)
-    for (const double value : *std::array{&w.out, &w.lse, &w.dq, &w.dk, &w.dv}[i]) most = std::max(most, std::abs(value));
+    for (const double value : *std::array{&w.out, &w.lse, &w.dq, &w.dk, &w.dv}[i])
+      most = std::max(most, std::abs(value));
   return most;
 }
 
 void check_case(uint64_t seed, int ranks, int idle, const std::vector<int64_t>& lengths) {
   const RingCase ring_case = make_ring_case(seed, ranks, idle, lengths);
-  SCOPED_TRACE(join_message("seed ", seed, ", ", ranks, " ranks, idle ", idle, ", plan ", plan_to_json(ring_case.plan)));
+  SCOPED_TRACE(join_message("seed ", seed, ", ", ranks, " ranks, idle ", idle, ", plan ",
+                            plan_to_json(ring_case.plan)));
   run_ranks(ranks, [&](Comm& comm) {
     Backend backend;
-    const RingOutcome first = run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone);
-    const RingOutcome again = run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone);
+    const RingOutcome first =
+        run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone);
+    const RingOutcome again =
+        run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone);
     EXPECT_LE(first.worst, 1) << "rank " << comm.rank();
     EXPECT_TRUE(first.bytes == again.bytes) << "rank " << comm.rank() << ": two runs differ";
   });
@@ -88,8 +92,10 @@ TEST(ContextAttention, Bf16IsNoWorseThanTwiceThatOfOneRank) {
       SCOPED_TRACE(join_message("seed ", seed, ", plan ", plan_to_json(split.plan)));
       run_ranks(ranks, [&](Comm& comm) {
         Backend backend;
-        const auto errors = run_ring_case(split, comm, *backend.ops, backend.arena, kBf16, PlantedFault::kNone).errors;
-        for (size_t i = 0; i < errors.size(); ++i) EXPECT_LE(errors[i], allowed[i]) << "tensor " << i << ", rank " << comm.rank();
+        const auto errors =
+            run_ring_case(split, comm, *backend.ops, backend.arena, kBf16, PlantedFault::kNone).errors;
+        for (size_t i = 0; i < errors.size(); ++i)
+          EXPECT_LE(errors[i], allowed[i]) << "tensor " << i << ", rank " << comm.rank();
       });
     }
 }
@@ -110,7 +116,8 @@ double deviation_with(PlantedFault fault, int ranks, uint64_t seed) {
 
 TEST(ContextAttention, PlantedFaultsExceedTheBoundTenfold) {
   for (const int ranks : {2, 3, 4})
-    for (const PlantedFault fault : {PlantedFault::kSkipStep, PlantedFault::kLoseGradient, PlantedFault::kShiftedRows})
+    for (const PlantedFault fault :
+         {PlantedFault::kSkipStep, PlantedFault::kLoseGradient, PlantedFault::kShiftedRows})
       for (uint64_t seed = 1; seed <= 4; ++seed) {
         const double worst = deviation_with(fault, ranks, seed);
         if (worst < 0) continue;  // the plan splits nothing: no ring to break
@@ -126,7 +133,8 @@ TEST(ContextAttention, NoCircularWaitThroughBlockingRendezvous) {
       run_local_ranks(ranks, [&](Comm& threads) {
         RendezvousComm comm(threads);
         Backend backend;
-        EXPECT_LE(run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone).worst, 1);
+        EXPECT_LE(
+            run_ring_case(ring_case, comm, *backend.ops, backend.arena, kF32, PlantedFault::kNone).worst, 1);
       });
     }
 }

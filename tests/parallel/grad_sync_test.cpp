@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "parallel/step.h"
 #include <optional>
+#include "parallel/step.h"
 
 #include "tests/support/ranks.h"
 #include "tests/support/rendezvous.h"
@@ -37,7 +37,8 @@ float value_of(int rank, int64_t i) { return float(i % 1009 + 1) / float(3 * ran
 
 /// Backward of the last wave on this rank: units finish from the last one to the first.
 void finish_units(const Parameters& parameters, GradientSync& sync) {
-  for (auto unit = parameters.units().rbegin(); unit != parameters.units().rend(); ++unit) sync.unit_done(unit->unit);
+  for (auto unit = parameters.units().rbegin(); unit != parameters.units().rend(); ++unit)
+    sync.unit_done(unit->unit);
 }
 
 void check_sums(const Tensor& grads, int ranks) {
@@ -78,7 +79,8 @@ TEST(GradientSync, SumsOnceWhateverOverlaps) {
 TEST(GradientSync, BucketsCoverAllGradientsLastUnitFirst) {
   run_local_ranks(1, [](Comm& comm) {
     Model model;
-    EXPECT_EQ(GradientSync(comm, *model.parameters, 0).num_buckets(), int64_t(model.parameters->units().size()));
+    EXPECT_EQ(GradientSync(comm, *model.parameters, 0).num_buckets(),
+              int64_t(model.parameters->units().size()));
     EXPECT_EQ(GradientSync(comm, *model.parameters, int64_t(1) << 40).num_buckets(), 1);
   });
 }
@@ -106,7 +108,8 @@ TEST(CheckSamePlan, NamesTheRanksThatDiffer) {
         check_same_plan(comm, comm.rank() == 1 ? 18 : 17, 4);
         ADD_FAILURE() << "different plans were accepted";
       } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("step 5: the plans of ranks 1 ("), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("step 5: the plans of ranks 1 ("), std::string::npos)
+            << error.what();
       }
     });
 }

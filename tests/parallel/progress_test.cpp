@@ -63,7 +63,8 @@ TEST(Progress, TenTimesTheNeededCallsCompleteEveryTransfer) {
             comm.progress();
             pace.step();
           }
-          EXPECT_TRUE(transfer->test()) << bytes << " bytes, " << needed << " calls needed, rank " << comm.rank();
+          EXPECT_TRUE(transfer->test())
+              << bytes << " bytes, " << needed << " calls needed, rank " << comm.rank();
           transfer->wait();
           EXPECT_TRUE(messages.complete(comm));
         }

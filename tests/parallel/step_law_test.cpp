@@ -1,5 +1,6 @@
 // Law 1 for the whole network: loss and every gradient of N ranks are those of one rank within the derived
-// tolerance, under every planner's plan and random ones, and bit-equal from run to run. Planted faults are seen.
+// tolerance, under every planner's plan and random ones, and bit-equal from run to run. Planted faults are
+// seen.
 #include <gtest/gtest.h>
 
 #include "core/check.h"
@@ -15,8 +16,8 @@ using namespace test;
 
 void expect_passed(const SelftestReport& report) {
   for (const SelftestRow& row : report.rows) {
-    EXPECT_LE(row.ratio, 1) << report.ranks << " ranks, " << row.name << ": " << row.worst_tensor << " deviates by "
-                            << row.deviation << ", tolerance " << row.tolerance;
+    EXPECT_LE(row.ratio, 1) << report.ranks << " ranks, " << row.name << ": " << row.worst_tensor
+                            << " deviates by " << row.deviation << ", tolerance " << row.tolerance;
     EXPECT_TRUE(row.bit_equal) << report.ranks << " ranks, " << row.name;
   }
   EXPECT_TRUE(report.passed());
@@ -41,7 +42,9 @@ TEST(Law1, HoldsInDoublePrecision) {
       SelftestOptions options;
       options.precision = {DType::kF64, DType::kF64};
       options.random_plans = 2;
-      options.make_backend = [](const ThreadPool&, Arena&) -> std::unique_ptr<Ops> { return std::make_unique<ReferenceOps>(); };
+      options.make_backend = [](const ThreadPool&, Arena&) -> std::unique_ptr<Ops> {
+        return std::make_unique<ReferenceOps>();
+      };
       const SelftestReport report = run_selftest(comm, options);
       if (comm.rank() == 0) expect_passed(report);
     });

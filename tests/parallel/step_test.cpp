@@ -13,7 +13,8 @@
 namespace zoetrope {
 namespace {
 
-/// Runs a step with one value of `parameter` replaced; returns rank 0's error and counts the ranks that threw.
+/// Runs a step with one value of `parameter` replaced; returns rank 0's error and counts the ranks that
+/// threw.
 std::string error_with(const std::string& parameter, float value, int ranks, int& threw) {
   std::atomic<int> count = 0;
   std::string text;
@@ -37,7 +38,8 @@ std::string error_with(const std::string& parameter, float value, int ranks, int
 TEST(Step, NonFiniteLossStopsAllRanksNamingStepAndSamples) {
   for (const int ranks : {1, 2, 3}) {
     int threw = 0;
-    const std::string text = error_with("head.head.bias", std::numeric_limits<float>::quiet_NaN(), ranks, threw);
+    const std::string text =
+        error_with("head.head.bias", std::numeric_limits<float>::quiet_NaN(), ranks, threw);
     EXPECT_EQ(threw, ranks);
     EXPECT_NE(text.find("step 1: the loss is"), std::string::npos) << text;
     EXPECT_NE(text.find("0 (draw 1000), 1 (draw 1001), 2 (draw 1002)"), std::string::npos) << text;

@@ -11,8 +11,8 @@
 namespace zoetrope {
 namespace {
 
-/// Round figures: 10 ns per token, 1 ns per pair, 7 ns per remote token and 2 more never hidden, 50 per exchange
-/// step, 100 per segment, 1000 per wave.
+/// Round figures: 10 ns per token, 1 ns per pair, 7 ns per remote token and 2 more never hidden, 50 per
+/// exchange step, 100 per segment, 1000 per wave.
 CostModel round_cost() {
   CostModel cost;
   cost.linear_ns = 10;
@@ -51,8 +51,9 @@ TEST(Cost, FileRoundTripKeepsEveryBit) {
 
 TEST(Cost, BadFilesAndNamesAreRefused) {
   const std::string path = testing::TempDir() + "/bad.toml";
-  for (const char* text : {"[cost]\nlinear-ns = -1\n", "[cost]\nlinear-ns = 0\nquadratic-ns = 0\n",
-                           "[cost]\nlinear-ns = \"fast\"\n", "[cost]\nspeed = 1\n", "[cost]\nlatency-ns = inf\n"}) {
+  for (const char* text :
+       {"[cost]\nlinear-ns = -1\n", "[cost]\nlinear-ns = 0\nquadratic-ns = 0\n",
+        "[cost]\nlinear-ns = \"fast\"\n", "[cost]\nspeed = 1\n", "[cost]\nlatency-ns = inf\n"}) {
     write_file_atomically(path, text);
     EXPECT_THROW(read_cost(path), UsageError) << text;
   }
@@ -63,7 +64,8 @@ TEST(Cost, BadFilesAndNamesAreRefused) {
     EXPECT_NE(std::string(problem.what()).find("h100"), std::string::npos) << problem.what();
   }
   EXPECT_EQ(find_cost("data-sheet").name, "data-sheet");
-  for (const CostModel& set : built_in_costs()) EXPECT_NE(set.device.find("data-sheet"), std::string::npos) << set.name;
+  for (const CostModel& set : built_in_costs())
+    EXPECT_NE(set.device.find("data-sheet"), std::string::npos) << set.name;
 }
 
 TEST(Memory, CapIsTheLargestThatFits) {
@@ -86,7 +88,8 @@ TEST(Makespan, RingMatesStartAndEndTogether) {
   list_rings(plan);
   const int64_t first = 1000 + 700, shard = 100 + 80 + 64 + (56 + 50) + 16, second = 100 + 50 + 25;
   const Makespan makespan = makespan_of(plan, round_cost());
-  EXPECT_EQ(makespan.busy_ns, (std::vector<int64_t>{first + 1000 + shard, 1000 + shard + second, 1000 + 100 + 20 + 4}));
+  EXPECT_EQ(makespan.busy_ns,
+            (std::vector<int64_t>{first + 1000 + shard, 1000 + shard + second, 1000 + 100 + 20 + 4}));
   EXPECT_EQ(makespan.total_ns, first + 1000 + shard + second + 5);
   EXPECT_NEAR(makespan.max_over_mean,
               3.0 * double(first + 1000 + shard) / double(first + 2000 + 2 * shard + second + 1124), 1e-12);

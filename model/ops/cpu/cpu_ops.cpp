@@ -9,7 +9,10 @@
 namespace zoetrope {
 
 CpuOps::CpuOps(const ThreadPool& pool, Arena& workspace, Bf16Products bf16_products)
-    : pool_(pool), workspace_(workspace), products_(std::make_unique<Products>()), bf16_products_(bf16_products) {}
+    : pool_(pool),
+      workspace_(workspace),
+      products_(std::make_unique<Products>()),
+      bf16_products_(bf16_products) {}
 CpuOps::~CpuOps() = default;
 
 int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
@@ -20,7 +23,8 @@ int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, 
   // oneDNN copies a tile of each operand at most: 16 MiB and the operands of the largest product per thread.
   const int64_t library = num_threads * (int64_t(16 << 20) + 4 * (widest * width + 512 * (widest + width)));
   const int64_t widened = compute == DType::kF32 ? 0 : 1024 * 4 * (widest + width);
-  const int64_t panels = compute == DType::kF32 ? 0 : panel_workspace_bytes(num_threads, max_tokens, widest, width);
+  const int64_t panels =
+      compute == DType::kF32 ? 0 : panel_workspace_bytes(num_threads, max_tokens, widest, width);
   const int64_t products = std::max(library + widened, panels);
   const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
                                                    cpu::attention_backward_bytes(head_width, compute));

@@ -38,7 +38,8 @@ void to_patch_out(float* to, const float* from, int64_t channels, int64_t P) {
 }
 
 void check_channels(const char* op, int64_t P, int64_t channels) {
-  ZT_CHECK(channels >= 1 && P % channels == 0, op, ": ", P, " features don't split into ", channels, " channels");
+  ZT_CHECK(channels >= 1 && P % channels == 0, op, ": ", P, " features don't split into ", channels,
+           " channels");
 }
 
 }  // namespace
@@ -51,12 +52,13 @@ void CpuOps::flow_inputs(const Tensor& features, const Tensor& target, const Ten
   check_channels(op, P, channels);
   if (target.defined()) check_wide(op, "target", target, T, P);
   if (tokens.defined())
-    ZT_CHECK(tokens.rows() == T && tokens.row_size() == P && (tokens.dtype() == DType::kU8 || tokens.dtype() == DType::kF32),
+    ZT_CHECK(tokens.rows() == T && tokens.row_size() == P &&
+                 (tokens.dtype() == DType::kU8 || tokens.dtype() == DType::kF32),
              op, ": tokens are ", tokens.shape_text(), ", expected [", T, ", ", P, "] u8 or f32");
   int64_t covered = 0;
   for (const FlowRows& each : rows) {
-    ZT_CHECK(each.row_begin == covered && each.row_end >= covered, op, ": rows [", each.row_begin, ", ", each.row_end,
-             ") follow row ", covered);
+    ZT_CHECK(each.row_begin == covered && each.row_end >= covered, op, ": rows [", each.row_begin, ", ",
+             each.row_end, ") follow row ", covered);
     covered = each.row_end;
   }
   ZT_CHECK(covered == T, op, ": rows cover ", covered, " of ", T);
@@ -85,8 +87,8 @@ void CpuOps::flow_inputs(const Tensor& features, const Tensor& target, const Ten
   });
 }
 
-void CpuOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor& prediction, int64_t channels,
-                           double divisor) const {
+void CpuOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor& prediction,
+                           int64_t channels, double divisor) const {
   const char* op = "flow_velocity";
   const int64_t T = x.rows(), P = x.row_size();
   check_wide(op, "x", x, T, P);
@@ -106,8 +108,8 @@ void CpuOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor
   });
 }
 
-void CpuOps::guided_step(const Tensor& x, const Tensor& conditional, const Tensor& unconditional, double guidance,
-                         double step) const {
+void CpuOps::guided_step(const Tensor& x, const Tensor& conditional, const Tensor& unconditional,
+                         double guidance, double step) const {
   const char* op = "guided_step";
   const int64_t T = x.rows(), P = x.row_size();
   check_wide(op, "x", x, T, P);
@@ -116,7 +118,8 @@ void CpuOps::guided_step(const Tensor& x, const Tensor& conditional, const Tenso
   for_rows(pool_, T, [&](int64_t t) {
     float* to = x.row<float>(t);
     for_lanes(P, [&](int64_t i, int64_t n) {
-      const simd::F16 u = load(unconditional.row<float>(t) + i, n), c = load(conditional.row<float>(t) + i, n);
+      const simd::F16 u = load(unconditional.row<float>(t) + i, n),
+                      c = load(conditional.row<float>(t) + i, n);
       store(to + i, load(to + i, n) + float(step) * (u + float(guidance) * (c - u)), n);
     });
   });
@@ -142,10 +145,10 @@ void CpuOps::add_row_backward(const Tensor& drow, const Tensor& dy) const {
   check_vector(op, "drow", drow, N);
   sum_by_segment<1>(pool_, workspace_, S, N, nullptr, {drow.reshape({1, N})},
                     [&](int64_t s, int64_t, const std::array<float*, 1>& sums) {
-    for_lanes(N, [&](int64_t i, int64_t n) {
-      store(sums[0] + i, load(sums[0] + i, n) + load(dy.row<float>(s) + i, n), n);
-    });
-  });
+                      for_lanes(N, [&](int64_t i, int64_t n) {
+                        store(sums[0] + i, load(sums[0] + i, n) + load(dy.row<float>(s) + i, n), n);
+                      });
+                    });
 }
 
 }  // namespace zoetrope

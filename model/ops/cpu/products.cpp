@@ -38,8 +38,7 @@ dnnl::matmul::primitive_desc describe(const Product& p) {
     attributes.set_post_ops(sum);
   }
 #if DNNL_VERSION_MAJOR >= 3
-  if (p.has_bias)
-    return {cpu_engine(), a_desc(p), b_desc(p), bias_desc(p), c_desc(p), attributes};
+  if (p.has_bias) return {cpu_engine(), a_desc(p), b_desc(p), bias_desc(p), c_desc(p), attributes};
   return {cpu_engine(), a_desc(p), b_desc(p), c_desc(p), attributes};
 #else
   if (p.has_bias)
@@ -56,8 +55,10 @@ struct Entry {
 
 struct Hash {
   size_t operator()(const Product& p) const {
-    const int64_t numbers[] = {p.m, p.n, p.k, p.a_row, p.a_column, p.b_row, p.b_column, p.c_row,
-                               int64_t(p.in), int64_t(p.out), int64_t(p.bias), p.has_bias, p.accumulate};
+    const int64_t numbers[] = {
+        p.m,         p.n,     p.k,           p.a_row,        p.a_column,      p.b_row,
+        p.b_column,  p.c_row, int64_t(p.in), int64_t(p.out), int64_t(p.bias), p.has_bias,
+        p.accumulate};
     return fnv1a({reinterpret_cast<const char*>(numbers), sizeof numbers});
   }
 };
@@ -79,12 +80,13 @@ struct Products::Cache {
     omp_set_num_threads(1);
     try {
       const auto description = describe(product);
-      return entries.emplace(product, Entry{dnnl::matmul(description), description,
-                                            description.impl_info_str()}).first->second;
+      return entries
+          .emplace(product, Entry{dnnl::matmul(description), description, description.impl_info_str()})
+          .first->second;
     } catch (const dnnl::error& error) {
-      throw Error(join_message("oneDNN has no product [", product.m, ", ", product.k, "] x [", product.k, ", ",
-                               product.n, "] of ", name_of(product.in), " to ", name_of(product.out), ": ",
-                               error.what()));
+      throw Error(join_message("oneDNN has no product [", product.m, ", ", product.k, "] x [", product.k,
+                               ", ", product.n, "] of ", name_of(product.in), " to ", name_of(product.out),
+                               ": ", error.what()));
     }
   }
 };
@@ -111,10 +113,11 @@ void Products::run(const Product& p, void* c, const void* a, const void* b, cons
   const auto wrap = [](const memory::desc& desc, const void* data) {
     return memory(desc, cpu_engine(), const_cast<void*>(data));
   };
-  std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, wrap(a_desc(p), a)},
-                                            {DNNL_ARG_WEIGHTS, wrap(b_desc(p), b)},
-                                            {DNNL_ARG_DST, wrap(c_desc(p), c)},
-                                            {DNNL_ARG_SCRATCHPAD, wrap(entry.description.scratchpad_desc(), scratch)}};
+  std::unordered_map<int, memory> arguments{
+      {DNNL_ARG_SRC, wrap(a_desc(p), a)},
+      {DNNL_ARG_WEIGHTS, wrap(b_desc(p), b)},
+      {DNNL_ARG_DST, wrap(c_desc(p), c)},
+      {DNNL_ARG_SCRATCHPAD, wrap(entry.description.scratchpad_desc(), scratch)}};
   if (p.has_bias) arguments.emplace(DNNL_ARG_BIAS, wrap(bias_desc(p), bias));
   entry.primitive.execute(stream, arguments);
   stream.wait();
