@@ -157,7 +157,9 @@ class OrderedRun {
     const std::lock_guard guard(lock_);
     waiting_[size_t(index)] = std::move(clips);
     while (!failed_ && next_ < int64_t(waiting_.size()) && waiting_[size_t(next_)]) {
+      failed_ = true;  // if the sink throws, nobody else may hand it these clips again
       sink_(*waiting_[size_t(next_)]);
+      failed_ = false;
       waiting_[size_t(next_++)].reset();
     }
     moved_.notify_all();
