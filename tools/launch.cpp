@@ -89,15 +89,16 @@ int next_signal(int signals) {
 int report_death(RankWatch& watch, int code) {
   while (watch.collect()) {}
   const std::optional<RankWatch::Death> death = watch.first_death();
-  if (!death && code > 0 && code <= 128 && watch.num_seen() == 0) {
+  const bool by_signal = code > 128 && code <= 128 + SIGSYS;  // Open MPI 5 has codes of its own above them
+  if (!death && code > 0 && !by_signal && watch.num_seen() == 0) {
     log_error(join_message("mpirun ended with exit code ", code,
                            " before any rank had started; what it says is above"));
     return 3;
   }
-  if (!death && code <= 128) return code;
+  if (!death && !by_signal) return code;
   const std::string who =
       death ? join_message("rank ", death->rank, " (pid ", death->pid, ")") : "a rank, or mpirun,";
-  if (code <= 128) {
+  if (!by_signal) {
     log_error(join_message(who, " ended without a word, so all ranks were ended"));
     return 3;
   }
