@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/files.h"
 #include "core/log.h"
@@ -31,17 +30,6 @@ void pin_to_core(int rank) {
     ZT_CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "rank ", rank, " can't be bound to core ", core);
     return;
   }
-}
-
-double mean_over_ranks(Comm& comm, double value) {
-  const std::vector<std::byte> all = comm.all_gather(&value, sizeof value);
-  double sum = 0;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    double each;
-    std::memcpy(&each, all.data() + size_t(rank) * sizeof each, sizeof each);
-    sum += each;
-  }
-  return sum / comm.size();
 }
 
 /// Seconds that a rank waits for a tiny collective that all joined.

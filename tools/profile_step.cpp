@@ -79,17 +79,6 @@ std::vector<Candidate> candidates_for(const Rank& rank) {
   return list;
 }
 
-double mean_over_ranks(Comm& comm, double value) {
-  const std::vector<std::byte> all = comm.all_gather(&value, sizeof value);
-  double sum = 0;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    double each;
-    std::memcpy(&each, all.data() + size_t(rank) * sizeof each, sizeof each);
-    sum += each;
-  }
-  return sum / comm.size();
-}
-
 /// Steadier than the least, and not moved by a neighbour that slows some of the runs.
 double lower_quartile(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -130,6 +119,17 @@ LinkRate link_rate(double small_seconds, double large_seconds) {
 }
 
 }  // namespace
+
+double mean_over_ranks(Comm& comm, double value) {
+  const std::vector<std::byte> all = comm.all_gather(&value, sizeof value);
+  double sum = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    double each;
+    std::memcpy(&each, all.data() + size_t(rank) * sizeof each, sizeof each);
+    sum += each;
+  }
+  return sum / comm.size();
+}
 
 int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

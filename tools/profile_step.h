@@ -50,6 +50,9 @@ double measure_all_reduce(const Rank& rank);
 /// FLOP/s of attention forward of one rank on a block of `tokens` by `tokens` tokens.
 double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds);
 
+/// Mean of every rank's `value`, the same on all ranks.
+double mean_over_ranks(Comm& comm, double value);
+
 /// Nanoseconds of the wall clock, for ranks of several threads.
 int64_t wall_ns();
 

@@ -59,7 +59,7 @@ class Ops : public FlowOps {
   virtual void layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
                                             const Tensor& dy, const Tensor& x, const Tensor& stats,
                                             const Tensor& scale, const Tensor& segment) const = 0;
-  /// y = LN(x) weight + bias. Shapes: y [T, D] compute; stats [T, 2] wide out; x [T, D] wide; weight [D].
+  /// y = LN(x) weight + bias. Shapes: y [T, D] compute; stats [T, 2] wide out; x [T, D] wide; weight, bias D.
   virtual void layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
                           const Tensor& bias, double eps) const = 0;
   virtual void layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,

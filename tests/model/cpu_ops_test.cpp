@@ -16,6 +16,7 @@ using test::all_within;
 using test::dot_bound;
 using test::element;
 using test::kUnitF32;
+using test::make_weight;
 using test::Output;
 using test::random_matrix;
 using test::random_vector;
@@ -41,13 +42,6 @@ Tensor segments_of(int64_t T, int64_t S) {
 }
 int64_t segment_at(const Tensor& segment, int64_t t) { return segment.data<int32_t>()[t]; }
 
-Weight make_weight(const Ops& ops, int64_t N, int64_t K, DType compute, uint64_t seed) {
-  Weight weight;
-  weight.value = random_matrix(N, K, seed);
-  ops.reserve_prepared(weight, compute);
-  ops.prepare(weight, compute);
-  return weight;
-}
 // Layer norm of one row in double; `g` is the gradient of its normalised value.
 struct NormRow {
   double mean = 0, rstd = 0, mass = 0;

@@ -18,6 +18,7 @@ namespace {
 using test::all_within;
 using test::dot_bound;
 using test::element;
+using test::make_weight;
 using test::Output;
 using test::random_matrix;
 using test::random_vector;
@@ -46,13 +47,6 @@ struct Backend {
   std::unique_ptr<Ops> ops;
 };
 
-Weight make_weight(const Ops& ops, int64_t N, int64_t K, DType compute, uint64_t seed) {
-  Weight weight;
-  weight.value = random_matrix(N, K, seed);
-  ops.reserve_prepared(weight, compute);
-  ops.prepare(weight, compute);
-  return weight;
-}
 double weight_at(const Weight& weight, int64_t n, int64_t k, DType compute) {
   const double value = element(weight.value, n, k);
   return compute == DType::kBF16 ? double(float(bf16(float(value)))) : value;

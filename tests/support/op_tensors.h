@@ -8,6 +8,7 @@
 
 #include "core/rng.h"
 #include "core/tensor.h"
+#include "model/ops/ops.h"
 #include "tests/support/close.h"
 
 namespace zoetrope::test {
@@ -31,6 +32,14 @@ inline Tensor random_matrix(int64_t rows, int64_t columns, uint64_t seed, DType 
 }
 inline Tensor random_vector(int64_t size, uint64_t seed, double scale = 1, double offset = 0) {
   return random_matrix(1, size, seed, DType::kF32, scale, offset).reshape({size});
+}
+/// A random weight [N, K], prepared for products in `compute`.
+inline Weight make_weight(const Ops& ops, int64_t N, int64_t K, DType compute, uint64_t seed) {
+  Weight weight;
+  weight.value = random_matrix(N, K, seed);
+  ops.reserve_prepared(weight, compute);
+  ops.prepare(weight, compute);
+  return weight;
 }
 inline Tensor clone(const Tensor& x) {
   const Tensor y = Tensor::empty({x.rows(), x.row_size()}, x.dtype());
