@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "model/ops/cpu/attention_common.h"
+#include "model/ops/cpu/tiles.h"
 #include "model/ops/ops.h"
 #include "tests/support/close.h"
 #include "tests/support/op_tensors.h"

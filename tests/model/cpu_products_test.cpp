@@ -1,7 +1,7 @@
 // Matrix products of the CPU backend against plain loops in double, in every way that they run.
 #include "model/ops/cpu/cpu_ops.h"
-#include "model/ops/cpu/panel_product.h"
 #include "model/ops/cpu/products.h"
+#include "model/ops/cpu/tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ constexpr std::pair<int64_t, int64_t> kShapes[] = {{33, 48}, {64, 1}, {1, 31}, {
 std::vector<Bf16Products> ways() {
   std::vector<Bf16Products> all{Bf16Products::kWidened};
   if (has_native_bf16()) all.push_back(Bf16Products::kLibrary);
-  if (cpu::has_panel_products()) all.push_back(Bf16Products::kPanels);
+  if (cpu::has_tiles()) all.push_back(Bf16Products::kPanels);
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/ops/cpu/attention_common.h"
 #include "model/ops/cpu/cpu_ops.h"
+#include "model/ops/cpu/tiles.h"
 
 namespace zoetrope {
 namespace {

@@ -106,8 +106,7 @@ void put_row(O* out, float& lse, const float* row, float row_lse, int64_t width,
 }
 
 /// The kernels: by `block_product` in any type on any processor; by AMX tiles on bf16, where `has_tiles()`
-/// says that this build and this process have them.
-bool has_tiles();
+/// (tiles.h) says that there are some.
 /// Ops::attention.
 void attention_by_blocks(const AttentionCall& call, const Tensor& out, const Tensor& lse, bool accumulate);
 /// The same by AMX tiles.

@@ -1,37 +1,7 @@
 #include "model/ops/cpu/attention_tiles.h"
 
 #if ZT_TILES
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 namespace zoetrope::cpu {
-
-bool has_tiles() {
-#if ZT_TILES
-  static const bool granted = [] {
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  }();
-  return granted;
-#else
-  return false;
-#endif
-}
-
-#if ZT_TILES
-
-TileScope::TileScope() {
-  struct alignas(64) {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  asm volatile("" ::: "memory");  // the intrinsics don't say that they read memory
-  _tile_loadconfig(&config);
-}
-TileScope::~TileScope() { _tile_release(); }
-
 namespace {
 
 // The intrinsics want literal register numbers, these take constant expressions.
@@ -225,5 +195,5 @@ void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t
     }
 }
 
-#endif
 }  // namespace zoetrope::cpu
+#endif

@@ -5,36 +5,14 @@
 //   result   [16 rows, 16 columns] f32
 #pragma once
 
-#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
-#define ZT_TILES 1
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // false alarms inside the header (GCC bug 105593)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#else
-#define ZT_TILES 0
-#endif
-
 #include "model/ops/cpu/attention_common.h"
+#include "model/ops/cpu/tiles.h"
 
 #if ZT_TILES
 namespace zoetrope::cpu {
 
 inline constexpr int64_t kTile = 16;       // rows of every tile, columns of a right or a result tile
 inline constexpr int64_t kTileDepth = 32;  // columns of a left tile, rows of a right one
-inline constexpr int64_t kTileBytes = 1024;
-inline constexpr int64_t kTileHalves = kTileBytes / 2, kTileFloats = kTileBytes / 4;  // elements
-
-/// Sets the calling thread's tile registers up while it lives. Library products set their own, so it must not
-/// live across them.
-class TileScope {
- public:
-  TileScope();
-  ~TileScope();
-  TileScope(const TileScope&) = delete;
-  TileScope& operator=(const TileScope&) = delete;
-};
 
 /// Tiles of an operand; `down` and `right` count tiles from one to the next below it and beside it.
 struct TileGrid {

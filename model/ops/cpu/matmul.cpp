@@ -1,9 +1,10 @@
 // Linear layers: checks, bias gradients, and the way that products run (Note [Ways of products]).
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
-#include "model/ops/cpu/panel_product.h"
+#include "model/ops/cpu/panels.h"
 #include "model/ops/cpu/products.h"
 #include "model/ops/cpu/segment_sums.h"
+#include "model/ops/cpu/tiles.h"
 
 namespace zoetrope {
 namespace {
@@ -25,7 +26,7 @@ Tensor plain_weight(const Weight& weight, DType compute) {
 }  // namespace
 
 Bf16Products best_bf16_products() {
-  if (has_panel_products()) return Bf16Products::kPanels;
+  if (has_tiles()) return Bf16Products::kPanels;
   return has_native_bf16() ? Bf16Products::kLibrary : Bf16Products::kWidened;
 }
 

@@ -130,7 +130,7 @@ void CpuOps::run_panels(const Tensor& y, const Tensor& x, const Tensor& panels, 
                       DType::kF32);
   const float* offsets = bias.defined() ? bias.data<float>() : nullptr;
   pool_.parallel_for_indexed(row_tasks * groups, [&](int64_t task, int thread) {
-    const PanelScope tiles;
+    const TileScope tiles;
     const int64_t row_task = task / groups, group = task % groups;
     const int64_t begin = part_begin(rows.panels(), row_tasks, row_task);
     const Panels left{(part_begin(rows.panels(), row_tasks, row_task + 1) - begin) * kPanel, K};
@@ -190,7 +190,7 @@ void CpuOps::sum_panels(const Tensor& dweight, const Tensor& dbias, const Tensor
     const Tensor all_sums =
         workspace_.take({pool_.num_threads(), kSumLeftPanels * kSumRightPanels * kSquare}, DType::kF32);
     pool_.parallel_for_indexed(down * across, [&](int64_t task, int thread) {
-      const PanelScope tiles;
+      const TileScope tiles;
       const int64_t top = part_begin(left.panels(), down, task / across),
                     first = part_begin(right.panels(), across, task % across);
       multiply(

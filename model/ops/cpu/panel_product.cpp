@@ -4,8 +4,6 @@
 
 namespace zoetrope::cpu {
 
-bool has_panel_products() { return has_tiles(); }
-
 #if ZT_TILES
 // Tiles 0-3 are the sums, 4 and 5 the left panel's halves, 6 and 7 the right one's: four loads for four
 // products.
