@@ -1,4 +1,4 @@
-// The tile registers of AMX, and whether this build and this process have them. A tile is 16 rows of 64 bytes.
+// AMX's tile registers, and whether this build and this process have them. A tile is 16 rows of 64 bytes.
 #pragma once
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__)
