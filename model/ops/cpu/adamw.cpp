@@ -16,9 +16,11 @@ using simd::D8;
 using simd::F16;
 using simd::for_lanes;
 using simd::load;
+using simd::load_ahead;
 using simd::store;
 
-constexpr int64_t kPiece = 16384;          // elements per task of the optimizer: 64 KiB of each operand
+constexpr int64_t kPiece = 16384;  // elements per task of the optimizer: 64 KiB of each operand
+constexpr int64_t kAhead = kAheadBytes / int64_t(sizeof(float));
 constexpr int64_t kMaxPartialSums = 4096;  // 32 KiB of work space, whatever the number of parameters
 
 /// Running sums of squares in double, for the lower and the upper lanes.
@@ -43,16 +45,17 @@ void adamw_piece(float* value, float* first, float* second, float* ema, const fl
                  const AdamwNumbers& a) {
   for_lanes(
       count, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-        const F16 g = load(grad + i, n) * a.grad_scale;
-        const F16 m = a.beta1 * load(first + i, n) + a.rest1 * g;
-        const F16 v = a.beta2 * load(second + i, n) + a.rest2 * (g * g);
+        const F16 g = load_ahead(grad + i, n, kAhead) * a.grad_scale;
+        const F16 m = a.beta1 * load_ahead(first + i, n, kAhead) + a.rest1 * g;
+        const F16 v = a.beta2 * load_ahead(second + i, n, kAhead) + a.rest2 * (g * g);
         const F16 root = simd::sqrt(v);
-        const F16 updated = load(value + i, n) * a.keep - a.rate * m / (root * a.root_correction + a.epsilon);
+        const F16 updated =
+            load_ahead(value + i, n, kAhead) * a.keep - a.rate * m / (root * a.root_correction + a.epsilon);
         store(first + i, m, n);
         store(second + i, v, n);
         store(value + i, updated, n);
         if constexpr (kEma) {
-          const F16 average = load(ema + i, n);
+          const F16 average = load_ahead(ema + i, n, kAhead);
           store(ema + i, average + a.ema_rest * (updated - average), n);
         }
       });
@@ -105,13 +108,10 @@ double CpuOps::sum_squares(const Tensor& x) const {
   pool_.parallel_for(pieces, [&](int64_t p) {
     const float* from = data + p * piece;
     const int64_t size = std::min(piece, count - p * piece);
-    // Four streams at a time: a core fetches a single one at three quarters of the rate.
-    const int64_t quarter = size / (4 * simd::kLanes) * simd::kLanes;
     std::array<Squares, 4> totals;
-    for (int64_t i = 0; i < quarter; i += simd::kLanes)
-      for (size_t k = 0; k < 4; ++k) totals[k].add(load(from + int64_t(k) * quarter + i));
-    for_lanes(size - 4 * quarter,
-              [&](int64_t i, int64_t n) { totals[0].add(load(from + 4 * quarter + i, n)); });
+    simd::for_four_lanes(
+        size, [&](int64_t i, int64_t n, auto k)
+                  __attribute__((always_inline)) { totals[k].add(load_ahead(from + i, n, kAhead)); });
     sums[p] = (totals[0].sum() + totals[1].sum()) + (totals[2].sum() + totals[3].sum());
   });
   double total = 0;

@@ -13,6 +13,7 @@ using namespace cpu;
 using simd::F16;
 using simd::for_lanes;
 using simd::load;
+using simd::put;
 using simd::store;
 using simd::sum;
 using simd::Sums;
@@ -21,15 +22,19 @@ struct Statistics {
   float mean, rstd;
 };
 
-Statistics row_statistics(const float* x, int64_t width, float eps) {
+/// Asks for half of the lines `ahead` elements further on.
+Statistics row_statistics(const float* x, int64_t width, int64_t ahead, float eps) {
   const int64_t whole = width / simd::kLanes * simd::kLanes;
   Sums total{}, squares{};
   simd::for_four_lanes(
-      width, [&](int64_t i, int64_t n, auto k)
-                 __attribute__((always_inline)) { total[k] += load(x + i, n); });
+      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        if constexpr (k == 0) simd::ask(x + i + ahead);
+        total[k] += load(x + i, n);
+      });
   const float mean = sum(total) / float(width);
   simd::for_four_lanes(
       whole, [&](int64_t i, int64_t, auto k) __attribute__((always_inline)) {
+        if constexpr (k == 1) simd::ask(x + i + ahead);
         const F16 d = load(x + i) - mean;
         squares[k] += d * d;
       });
@@ -38,25 +43,45 @@ Statistics row_statistics(const float* x, int64_t width, float eps) {
   return {mean, 1.0f / std::sqrt(variance / float(width) + eps)};
 }
 
-/// y = (x - mean) rstd (offset + scale) + shift, offset 1 for modulation, 0 for an affine weight.
-template <class Y>
+/// y = (x - mean) rstd (offset + scale) + shift, offset 1 for modulation, 0 for an affine weight. Asks for
+/// the other half of the lines.
+template <bool kStream, class Y>
 void norm_row(Y* y, const float* x, Statistics s, const float* shift, const float* scale, float offset,
-              int64_t width) {
-  for_lanes(
-      width, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+              int64_t width, int64_t ahead) {
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        if constexpr (k >= 2) simd::ask(x + i + ahead);
         const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
-        store(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
+        put<kStream>(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
       });
 }
+
+/// How far ahead of its use each operand is asked for, in elements; see Note [Rows ahead].
+struct RowsAhead {
+  int64_t dx, dy, x;
+  RowsAhead(const Tensor& dx_rows, const Tensor& dy_rows, const Tensor& x_rows)
+      : dx(ahead_of(dx_rows)), dy(ahead_of(dy_rows)), x(ahead_of(x_rows)) {}
+
+  /// Asks for the lines of steps `kFirst` and the next one of four.
+  template <int kStep, int kFirst, class Dy>
+  void ask(const float* at_dx, const Dy* at_dy, const float* at_x) const {
+    if constexpr (kStep == kFirst || kStep == kFirst + 1) {
+      simd::ask(at_dx + dx);
+      simd::ask(at_x + x);
+      if (kStep == kFirst || sizeof(Dy) == 4) simd::ask(at_dy + dy);
+    }
+  }
+};
 
 /// dx += rstd (g - mean(g) - xhat mean(g xhat)) with g = dy (offset + scale); dscale += dy xhat, dshift +=
 /// dy.
 template <class Dy>
 void norm_backward_row(float* dx, float* dshift, float* dscale, const Dy* dy, const float* x, Statistics s,
-                       const float* scale, float offset, int64_t width) {
+                       const float* scale, float offset, int64_t width, const RowsAhead& ahead) {
   Sums total{}, projected{};
   simd::for_four_lanes(
       width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        ahead.ask<k, 0>(dx + i, dy + i, x + i);
         const F16 d = load(dy + i, n), g = d * (load(scale + i, n) + offset);
         const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
         total[k] += g;
@@ -65,8 +90,9 @@ void norm_backward_row(float* dx, float* dshift, float* dscale, const Dy* dy, co
         store(dscale + i, load(dscale + i, n) + d * normal, n);
       });
   const float mean = sum(total) / float(width), slope = sum(projected) / float(width);
-  for_lanes(
-      width, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        ahead.ask<k, 2>(dx + i, dy + i, x + i);
         const F16 g = load(dy + i, n) * (load(scale + i, n) + offset);
         const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
         store(dx + i, load(dx + i, n) + s.rstd * ((g - mean) - normal * slope), n);
@@ -98,11 +124,13 @@ void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Ten
   check_vector(op, "segment", segment, T, DType::kI32);
   const int32_t* segments = segment.data<int32_t>();
   dispatch(y.dtype(), [&]<class Y>(Y) {
-    for_rows(pool_, T, [&](int64_t t) {
-      const Statistics s = row_statistics(x.row<float>(t), D, float(eps));
-      save(stats, t, s);
-      norm_row(y.row<Y>(t), x.row<float>(t), s, shift.row<float>(segments[t]), scale.row<float>(segments[t]),
-               1.0f, D);
+    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
+      for_rows(pool_, T, [&](int64_t t) {
+        const Statistics s = row_statistics(x.row<float>(t), D, ahead_of(x), float(eps));
+        save(stats, t, s);
+        norm_row<kStream>(y.row<Y>(t), x.row<float>(t), s, shift.row<float>(segments[t]),
+                          scale.row<float>(segments[t]), 1.0f, D, ahead_of(x));
+      });
     });
   });
 }
@@ -120,11 +148,12 @@ void CpuOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift
   check_wide(op, "dshift", dshift, S, D);
   check_wide(op, "dscale", dscale, S, D);
   check_vector(op, "segment", segment, T, DType::kI32);
+  const RowsAhead ahead(dx, dy, x);
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     sum_by_segment<2>(pool_, workspace_, T, D, segment.data<int32_t>(), {dshift, dscale},
                       [&](int64_t t, int64_t s, const std::array<float*, 2>& sums) {
                         norm_backward_row(dx.row<float>(t), sums[0], sums[1], dy.row<Dy>(t), x.row<float>(t),
-                                          saved(stats, t), scale.row<float>(s), 1.0f, D);
+                                          saved(stats, t), scale.row<float>(s), 1.0f, D, ahead);
                       });
   });
 }
@@ -139,10 +168,13 @@ void CpuOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, c
   check_vector(op, "weight", weight, D);
   check_vector(op, "bias", bias, D);
   dispatch(y.dtype(), [&]<class Y>(Y) {
-    for_rows(pool_, T, [&](int64_t t) {
-      const Statistics s = row_statistics(x.row<float>(t), D, float(eps));
-      save(stats, t, s);
-      norm_row(y.row<Y>(t), x.row<float>(t), s, bias.data<float>(), weight.data<float>(), 0.0f, D);
+    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
+      for_rows(pool_, T, [&](int64_t t) {
+        const Statistics s = row_statistics(x.row<float>(t), D, ahead_of(x), float(eps));
+        save(stats, t, s);
+        norm_row<kStream>(y.row<Y>(t), x.row<float>(t), s, bias.data<float>(), weight.data<float>(), 0.0f, D,
+                          ahead_of(x));
+      });
     });
   });
 }
@@ -160,11 +192,13 @@ void CpuOps::layer_norm_backward(const Tensor& dx, const Tensor& dweight, const 
   check_vector(op, "dweight", dweight, D);
   check_vector(op, "dbias", dbias, D);
   const std::array<Tensor, 2> sums{dbias.reshape({1, D}), dweight.reshape({1, D})};
+  const RowsAhead ahead(dx, dy, x);
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     sum_by_segment<2>(pool_, workspace_, T, D, nullptr, sums,
                       [&](int64_t t, int64_t, const std::array<float*, 2>& partial) {
                         norm_backward_row(dx.row<float>(t), partial[0], partial[1], dy.row<Dy>(t),
-                                          x.row<float>(t), saved(stats, t), weight.data<float>(), 0.0f, D);
+                                          x.row<float>(t), saved(stats, t), weight.data<float>(), 0.0f, D,
+                                          ahead);
                       });
   });
 }

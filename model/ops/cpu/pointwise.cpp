@@ -14,6 +14,7 @@ using namespace cpu;
 using simd::F16;
 using simd::for_lanes;
 using simd::load;
+using simd::load_ahead;
 using simd::put;
 using simd::store;
 
@@ -24,32 +25,46 @@ constexpr float kTwoRootTwoOverPi = 1.5957691216057308f, kCubic = 0.044715f;
 template <class Y>
 constexpr int kDegree = std::is_same_v<Y, bf16> ? 4 : 6;
 
-/// (1 - r) / r for the sigmoid r: e to the minus argument, at most 2^126.
+/// What an activation is made of: r, the sigmoid of the argument (`rise`), and (1 - r) / r (`odds`), which is
+/// e to the minus argument.
 template <Activation kActivation, int kExpDegree>
-F16 odds_against(F16 x) {
-  constexpr float kMinusLog2e = -1.44269504088896341f;
-  constexpr float kLinear = kMinusLog2e * kTwoRootTwoOverPi;
-  const F16 exponent =
-      kActivation == Activation::kGelu ? x * (kLinear + kLinear * kCubic * (x * x)) : x * kMinusLog2e;
-  return simd::exp2<kExpDegree>(simd::min(simd::splat(126.0f), exponent));
-}
+struct Sigmoid {
+  F16 odds, rise;
+  F16 square{};  ///< of x, GELU only
 
-template <Activation kActivation, int kExpDegree>
-F16 activated(F16 x) {
-  if constexpr (kActivation == Activation::kNone) return x;
-  else return x / (1.0f + odds_against<kActivation, kExpDegree>(x));
-}
-
-template <Activation kActivation, int kExpDegree>
-F16 slope(F16 x) {
-  if constexpr (kActivation == Activation::kNone) return simd::splat(1.0f);
-  else {
-    const F16 odds = odds_against<kActivation, kExpDegree>(x), rise = 1.0f / (1.0f + odds);
-    F16 inner = x;  // x d(argument)/dx
+  /// Beyond `kLargest` odds are 2^126 or its inverse.
+  __attribute__((always_inline)) explicit Sigmoid(F16 x) {
+    constexpr bool kGelu = kActivation == Activation::kGelu;
+    constexpr float kLargest = kGelu ? 10.0f : 87.0f, kMinusLog2e = -1.44269504088896341f;
+    constexpr float kLinear = kMinusLog2e * (kGelu ? kTwoRootTwoOverPi : 1.0f);
+    const F16 c = simd::clamp(x, kLargest);
+    F16 factor = simd::splat(kLinear);
+    if constexpr (kGelu) {
+      square = c * c;
+      factor += kLinear * kCubic * square;
+    }
+    odds = simd::exp2_of_product<kExpDegree>(c, factor);
+    rise = simd::reciprocal(1.0f + odds);
+  }
+  /// d(x rise)/dx = rise + x d(argument)/dx rise (1 - rise).
+  __attribute__((always_inline)) F16 slope(F16 x) const {
+    F16 inner = x;
     if constexpr (kActivation == Activation::kGelu)
-      inner = x * (kTwoRootTwoOverPi + 3 * kTwoRootTwoOverPi * kCubic * (x * x));
+      inner = x * (kTwoRootTwoOverPi + 3 * kTwoRootTwoOverPi * kCubic * square);
     return rise + inner * (odds * rise) * rise;
   }
+};
+
+template <Activation kActivation, int kExpDegree>
+inline __attribute__((always_inline)) F16 activated(F16 x) {
+  if constexpr (kActivation == Activation::kNone) return x;
+  else return x * Sigmoid<kActivation, kExpDegree>(x).rise;
+}
+
+template <Activation kActivation, int kExpDegree>
+inline __attribute__((always_inline)) F16 slope(F16 x) {
+  if constexpr (kActivation == Activation::kNone) return simd::splat(1.0f);
+  else return Sigmoid<kActivation, kExpDegree>(x).slope(x);
 }
 
 /// Calls run.operator()<activation>().
@@ -68,28 +83,35 @@ void check_segments(const char* op, const Tensor& gate, const Tensor& segment, i
   check_vector(op, "segment", segment, T, DType::kI32);
 }
 
-/// y = f(x, y's place, lanes) elementwise over matrices or vectors of any type pair.
+constexpr int64_t kPiece = 131072;  // elements of a dense tensor per task: what is asked for ahead is its own
+
+/// y = f(x, y's place, lanes) elementwise over matrices or vectors of any type pair. `in_place`: y is read
+/// too.
 template <class F>
-void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& x, const F& f) {
+void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& x, const F& f,
+         bool in_place = false) {
   ZT_CHECK(y.rows() == x.rows() && y.row_size() == x.row_size(), op, ": y is ", y.shape_text(), ", x is ",
            x.shape_text());
-  // Dense tensors are cut into even pieces whatever their shape; 16,384 elements are 64 KiB of L2 each.
-  const bool flat = y.dense() && x.dense();
-  const int64_t width = flat ? 16384 : x.row_size();
+  const bool flat = y.dense() && x.dense();  // then cut into even pieces whatever the shape
+  const int64_t width = flat ? kPiece : x.row_size();
   const int64_t rows = flat ? (x.size() + width - 1) / width : x.rows();
   dispatch(y.dtype(), [&]<class Y>(Y) {
     dispatch(x.dtype(), [&]<class X>(X) {
-      for_rows(
-          pool, rows,
-          [&](int64_t t) {
-            Y* to = y.data<Y>() + t * (flat ? width : y.row_stride());
-            const X* from = x.data<X>() + t * (flat ? width : x.row_stride());
-            const int64_t count = flat ? std::min(width, x.size() - t * width) : width;
-            for_lanes(
-                count, [&](int64_t i, int64_t n)
-                           __attribute__((always_inline)) { f(load(from + i, n), to + i, n); });
-          },
-          flat ? 1 : kSumRows);
+      const int64_t ahead = flat ? kAheadBytes / int64_t(sizeof(X)) : ahead_of(x);
+      with_streaming(y, in_place || y.raw() == x.raw(), [&]<bool kStream>() {
+        for_rows(
+            pool, rows,
+            [&](int64_t t) {
+              Y* to = y.data<Y>() + t * (flat ? width : y.row_stride());
+              const X* from = x.data<X>() + t * (flat ? width : x.row_stride());
+              const int64_t count = flat ? std::min(width, x.size() - t * width) : width;
+              for_lanes(
+                  count, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+                    put<kStream>(to + i, f(load_ahead(from + i, n, ahead), to + i, n), n);
+                  });
+            },
+            flat ? 1 : kSumRows);
+      });
     });
   });
 }
@@ -99,8 +121,8 @@ void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& 
 void CpuOps::activate(const Tensor& y, const Tensor& x, Activation activation) const {
   for_activation(activation, [&]<Activation kActivation>() {
     map(
-        "activate", pool_, y, x, [](F16 v, auto* to, int64_t n) __attribute__((always_inline)) {
-          store(to, activated<kActivation, kDegree<std::remove_pointer_t<decltype(to)>>>(v), n);
+        "activate", pool_, y, x, []<class Y>(F16 v, const Y*, int64_t) __attribute__((always_inline)) {
+          return activated<kActivation, kDegree<Y>>(v);
         });
   });
 }
@@ -112,6 +134,7 @@ void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor&
   check_matrix(op, "x", x, T, D);
   check_matrix(op, "dx", dx, T, D);
   check_matrix(op, "dy", dy, T, D);
+  const int64_t ahead_dy = ahead_of(dy), ahead_x = ahead_of(x);
   dispatch(dx.dtype(), [&]<class Dx>(Dx) {
     dispatch(dy.dtype(), [&]<class Dy>(Dy) {
       dispatch(x.dtype(), [&]<class X>(X) {
@@ -122,8 +145,8 @@ void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor&
             const X* from = x.row<X>(t);
             for_lanes(
                 D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-                  store(to + i, load(gradient + i, n) * slope<kActivation, kDegree<Dx>>(load(from + i, n)),
-                        n);
+                  const F16 d = load_ahead(gradient + i, n, ahead_dy), v = load_ahead(from + i, n, ahead_x);
+                  store(to + i, d * slope<kActivation, kDegree<Dx>>(v), n);
                 });
           });
         });
@@ -140,6 +163,7 @@ void CpuOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& branc
   check_wide(op, "y", y, T, D);
   check_matrix(op, "branch", branch, T, D);
   check_segments(op, gate, segment, T, D);
+  const int64_t ahead_x = ahead_of(x), ahead_branch = ahead_of(branch);
   dispatch(branch.dtype(), [&]<class B>(B) {
     with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
       for_rows(pool_, T, [&](int64_t t) {
@@ -149,14 +173,16 @@ void CpuOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& branc
         if (!gate.defined()) {
           for_lanes(
               D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-                put<kStream>(to + i, load(from + i, n) + load(added + i, n), n);
+                put<kStream>(to + i,
+                             load_ahead(from + i, n, ahead_x) + load_ahead(added + i, n, ahead_branch), n);
               });
           return;
         }
         const float* g = gate.row<float>(segment.data<int32_t>()[t]);
         for_lanes(
             D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-              put<kStream>(to + i, load(from + i, n) + load(g + i, n) * load(added + i, n), n);
+              const F16 base = load_ahead(from + i, n, ahead_x);
+              put<kStream>(to + i, base + load(g + i, n) * load_ahead(added + i, n, ahead_branch), n);
             });
       });
     });
@@ -174,39 +200,51 @@ void CpuOps::gate_residual_backward(const Tensor& dbranch, const Tensor& dgate, 
   check_same_type(op, "dbranch", dbranch, branch);
   check_segments(op, gate, segment, T, D);
   check_wide(op, "dgate", dgate, gate.rows(), D);
+  const int64_t ahead_dy = ahead_of(dy), ahead_branch = ahead_of(branch);
   dispatch(branch.dtype(), [&]<class B>(B) {
-    sum_by_segment<1>(pool_, workspace_, T, D, segment.data<int32_t>(), {dgate},
-                      [&](int64_t t, int64_t s, const std::array<float*, 1>& sums) {
-                        const float *gradient = dy.row<float>(t), *g = gate.row<float>(s);
-                        const B* from = branch.row<B>(t);
-                        B* to = dbranch.row<B>(t);
-                        for_lanes(
-                            D, [&, sum = sums[0] ](int64_t i, int64_t n) __attribute__((always_inline)) {
-                              const F16 d = load(gradient + i, n);
-                              store(sum + i, load(sum + i, n) + load(from + i, n) * d, n);
-                              store(to + i, load(g + i, n) * d, n);
-                            });
-                      });
+    with_streaming(dbranch, dbranch.raw() == dy.raw() || dbranch.raw() == branch.raw(), [&]<bool kStream>() {
+      sum_by_segment<1>(pool_, workspace_, T, D, segment.data<int32_t>(), {dgate},
+                        [&](int64_t t, int64_t s, const std::array<float*, 1>& sums) {
+                          const float *gradient = dy.row<float>(t), *g = gate.row<float>(s);
+                          const B* from = branch.row<B>(t);
+                          B* to = dbranch.row<B>(t);
+                          for_lanes(
+                              D, [&, sum = sums[0] ](int64_t i, int64_t n) __attribute__((always_inline)) {
+                                const F16 d = load_ahead(gradient + i, n, ahead_dy);
+                                const F16 b = load_ahead(from + i, n, ahead_branch);
+                                store(sum + i, load(sum + i, n) + b * d, n);
+                                put<kStream>(to + i, load(g + i, n) * d, n);
+                              });
+                        });
+    });
   });
 }
 
 void CpuOps::convert(const Tensor& y, const Tensor& x) const {
-  map("convert", pool_, y, x, [](F16 v, auto* to, int64_t n) { store(to, v, n); });
+  map("convert", pool_, y, x, [](F16 v, const auto*, int64_t) { return v; });
 }
 
 void CpuOps::zero(const Tensor& x) const {
   if (x.dtype() != DType::kF32) return fill_zero(x);
+  const int64_t width = x.dense() ? kPiece : x.row_size();
+  const int64_t rows = x.dense() ? (x.size() + width - 1) / width : x.rows();
   with_streaming(x, false, [&]<bool kStream>() {
-    map("zero", pool_, x, x, [](F16, auto* to, int64_t n) {
-      if constexpr (std::is_same_v<decltype(to), float*>) put<kStream>(to, F16{}, n);
-    });
+    for_rows(
+        pool_, rows,
+        [&](int64_t t) {
+          float* to = x.data<float>() + t * (x.dense() ? width : x.row_stride());
+          const int64_t count = x.dense() ? std::min(width, x.size() - t * width) : width;
+          for_lanes(count, [&](int64_t i, int64_t n) { put<kStream>(to + i, F16{}, n); });
+        },
+        x.dense() ? 1 : kSumRows);
   });
 }
 
 void CpuOps::add(const Tensor& y, const Tensor& x) const {
   ZT_CHECK(y.dtype() == DType::kF32 && x.dtype() == DType::kF32, "add: y is ", y.shape_text(), ", x is ",
            x.shape_text(), ", expected f32");
-  map("add", pool_, y, x, [](F16 v, auto* to, int64_t n) { store(to, load(to, n) + v, n); });
+  map(
+      "add", pool_, y, x, [](F16 v, const auto* to, int64_t n) { return load(to, n) + v; }, true);
 }
 
 }  // namespace zoetrope

@@ -1,5 +1,7 @@
 // RMS norm over the whole row followed by the rotation of adjacent pairs within each head.
 // Shapes: T rows, D = H K; the rotation table [T, K] holds (cos, sin) pairs interleaved.
+#include <algorithm>
+
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
@@ -10,66 +12,95 @@ namespace {
 
 using namespace cpu;
 using simd::F16;
-using simd::for_lanes;
 using simd::I16;
 using simd::load;
+using simd::put;
 using simd::store;
 using simd::sum;
 using simd::Sums;
 
-/// (a, b) -> (a cos - b sin, a sin + b cos) for each adjacent pair; `direction` -1 turns back.
-F16 rotate(F16 pairs, F16 table, float direction) {
-  constexpr I16 kSwap{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
-  constexpr I16 kCos{0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14};
-  constexpr I16 kSin{1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15};
-  constexpr F16 kSign{-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
-  const F16 turned = __builtin_shuffle(pairs, kSwap) * (kSign * direction);
-  return pairs * __builtin_shuffle(table, kCos) + turned * __builtin_shuffle(table, kSin);
-}
+/// The rotation of 16 columns of every head of a row; `direction` -1 turns back.
+class Rotation {
+ public:
+  Rotation(F16 table, float direction) {
+    constexpr I16 kCos{0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14};
+    constexpr I16 kSin{1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15};
+    constexpr F16 kSign{-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
+    cos_ = __builtin_shuffle(table, kCos);
+    sin_ = __builtin_shuffle(table, kSin) * (kSign * direction);
+  }
+  /// (a, b) -> (a cos - b sin, a sin + b cos) for each adjacent pair.
+  F16 operator()(F16 pairs) const {
+    constexpr I16 kSwap{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14};
+    return pairs * cos_ + __builtin_shuffle(pairs, kSwap) * sin_;
+  }
 
-/// Calls f(offset in the row, offset in the head's table, lanes, which of four sums) over all heads of a row.
-template <class F>
-__attribute__((always_inline)) inline void for_heads(int64_t num_heads, int64_t head_width, F&& f) {
-  for (int64_t h = 0; h < num_heads; ++h)
-    simd::for_four_lanes(
-        head_width, [&](int64_t i, int64_t n, auto k)
-                        __attribute__((always_inline)) { f(h * head_width + i, i, n, k); });
-}
-
-/// Elements from a row to the next one, which is fetched ahead: rows lie apart, so the processor does not
-/// foresee it.
-struct NextRow {
-  int64_t dx, dy, x;
+ private:
+  F16 cos_, sin_;
+};
+/// In its place where there is none.
+struct NoRotation {
+  F16 operator()(F16 v) const { return v; }
 };
 
-/// One row of `rms_norm_rope_backward`: dx, and dweight's summands added to `sums`.
-template <bool kRotated, class X>
+/// Calls f(offset in the row, lanes, rotation, which of four sums) over all heads of a row: the same two
+/// sixteens of columns (a line of bf16) of one head after the other, so that their rotations stay in
+/// registers. `table` is the row of cosines and sines, or null for no rotation.
+template <bool kRotated, class F>
+__attribute__((always_inline)) inline void for_heads(int64_t num_heads, int64_t head_width,
+                                                     const float* table, float direction, F&& f) {
+  if constexpr (!kRotated) {
+    simd::for_four_lanes(
+        num_heads * head_width, [&](int64_t i, int64_t n, auto k)
+                                    __attribute__((always_inline)) { f(i, n, NoRotation(), k); });
+  } else {
+    constexpr int64_t kTwo = 2 * simd::kLanes;
+    int64_t j = 0;
+    for (; j + kTwo <= head_width; j += kTwo) {
+      const Rotation first(load(table + j), direction), second(load(table + j + simd::kLanes), direction);
+      int64_t i = j, h = 0;
+      for (; h + 2 <= num_heads; h += 2, i += 2 * head_width) {
+        f(i, simd::kLanes, first, simd::Index<0>{});
+        f(i + simd::kLanes, simd::kLanes, second, simd::Index<1>{});
+        f(i + head_width, simd::kLanes, first, simd::Index<2>{});
+        f(i + head_width + simd::kLanes, simd::kLanes, second, simd::Index<3>{});
+      }
+      if (h < num_heads) {
+        f(i, simd::kLanes, first, simd::Index<0>{});
+        f(i + simd::kLanes, simd::kLanes, second, simd::Index<1>{});
+      }
+    }
+    for (; j < head_width; j += simd::kLanes) {
+      const int64_t n = std::min(simd::kLanes, head_width - j);
+      const Rotation rotation(load(table + j, n), direction);
+      for (int64_t h = 0; h < num_heads; ++h) f(h * head_width + j, n, rotation, simd::Index<0>{});
+    }
+  }
+}
+
+/// One row of `rms_norm_rope_backward`: dx, and dweight's summands added to `sums`. Asks for what lies
+/// `ahead_dy` and `ahead_x` elements further on as it goes.
+template <bool kRotated, bool kStream, class X>
 void backward_row(X* dx, float* sums, const float* dy, const X* x, float rstd, const float* weight,
-                  const float* table, int64_t num_heads, int64_t width, NextRow next) {
-  const auto turned_back = [&](int64_t i, int64_t j, int64_t n) __attribute__((always_inline)) {
-    const F16 d = load(dy + i, n);
-    if constexpr (kRotated) return rotate(d, load(table + j, n), -1.0f);
-    else return d;
-  };
+                  const float* table, int64_t num_heads, int64_t width, int64_t ahead_dy, int64_t ahead_x) {
   Sums projected{};
-  for_heads(
-      num_heads,
-      width / num_heads, [&](int64_t i, int64_t j, int64_t n, auto k) __attribute__((always_inline)) {
-        __builtin_prefetch(dy + next.dy + i);
-        if (i % (64 / sizeof(X)) == 0) {
-          __builtin_prefetch(x + next.x + i);
-          __builtin_prefetch(dx + next.dx + i, 1);
-        }
-        const F16 d = turned_back(i, j, n) * (load(x + i, n) * rstd);
+  for_heads<kRotated>(
+      num_heads, width / num_heads, table,
+      -1.0f, [&](int64_t i, int64_t n, const auto& turn_back, auto k) __attribute__((always_inline)) {
+        if constexpr (k < 2) simd::ask(dy + i + ahead_dy);
+        if constexpr (k == 0) simd::ask(x + i + ahead_x);
+        const F16 d = turn_back(load(dy + i, n)) * (load(x + i, n) * rstd);
         projected[k] += d * load(weight + i, n);
         store(sums + i, load(sums + i, n) + d, n);
       });
   const float slope = rstd * (sum(projected) / float(width));
-  for_heads(
-      num_heads,
-      width / num_heads, [&](int64_t i, int64_t j, int64_t n, auto) __attribute__((always_inline)) {
-        const F16 g = turned_back(i, j, n) * load(weight + i, n);
-        store(dx + i, (g - load(x + i, n) * slope) * rstd, n);
+  for_heads<kRotated>(
+      num_heads, width / num_heads, table,
+      -1.0f, [&](int64_t i, int64_t n, const auto& turn_back, auto k) __attribute__((always_inline)) {
+        if constexpr (k >= 2) simd::ask(dy + i + ahead_dy);
+        if constexpr (k == 2) simd::ask(x + i + ahead_x);
+        const F16 g = turn_back(load(dy + i, n)) * load(weight + i, n);
+        put<kStream>(dx + i, (g - load(x + i, n) * slope) * rstd, n);
       });
 }
 
@@ -82,11 +113,13 @@ void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D
   check_wide(op, "rotation", rotation, T, K);
 }
 
+/// Asks for half of the lines `ahead` elements further on.
 template <class X>
-float inverse_rms(const X* x, int64_t width, float eps) {
+float inverse_rms(const X* x, int64_t width, int64_t ahead, float eps) {
   Sums squares{};
   simd::for_four_lanes(
       width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+        if constexpr (k == 0) simd::ask(x + i + ahead);
         const F16 v = load(x + i, n);
         squares[k] += v * v;
       });
@@ -106,24 +139,24 @@ void CpuOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x,
   check_vector(op, "weight", weight, D);
   check_rotation(op, rotation, T, D, num_heads);
   const float* w = weight.data<float>();
+  const int64_t ahead = ahead_of(x);
   dispatch(x.dtype(), [&]<class X>(X) {
-    for_rows(pool_, T, [&](int64_t t) {
-      const X* from = x.row<X>(t);
-      X* to = y.row<X>(t);
-      const float r = rstd.data<float>()[t] = inverse_rms(from, D, float(eps));
-      if (!rotation.defined()) {
-        for_lanes(
-            D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-              store(to + i, load(from + i, n) * r * load(w + i, n), n);
-            });
-        return;
-      }
-      const float* table = rotation.row<float>(t);
-      for_heads(
-          num_heads,
-          D / num_heads, [&](int64_t i, int64_t j, int64_t n, auto) __attribute__((always_inline)) {
-            store(to + i, rotate(load(from + i, n) * r * load(w + i, n), load(table + j, n), 1.0f), n);
-          });
+    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
+      for_rows(pool_, T, [&](int64_t t) {
+        const X* from = x.row<X>(t);
+        X* to = y.row<X>(t);
+        const float r = rstd.data<float>()[t] = inverse_rms(from, D, ahead, float(eps));
+        const auto write = [&]<bool kRotated>(const float* table) {
+          for_heads<kRotated>(
+              num_heads, D / num_heads, table,
+              1.0f, [&](int64_t i, int64_t n, const auto& turn, auto k) __attribute__((always_inline)) {
+                if constexpr (k == 2) simd::ask(from + i + ahead);
+                put<kStream>(to + i, turn(load(from + i, n) * r * load(w + i, n)), n);
+              });
+        };
+        if (rotation.defined()) write.template operator()<true>(rotation.row<float>(t));
+        else write.template operator()<false>(nullptr);
+      });
     });
   });
 }
@@ -143,17 +176,18 @@ void CpuOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, con
   check_rotation(op, rotation, T, D, num_heads);
   const float* w = weight.data<float>();
   dispatch(x.dtype(), [&]<class X>(X) {
-    sum_by_segment<1>(pool_, workspace_, T, D, nullptr, {dweight.reshape({1, D})},
-                      [&](int64_t t, int64_t, const std::array<float*, 1>& sums) {
-                        const float r = rstd.data<float>()[t];
-                        const NextRow next{dx.row_stride(), dy.row_stride(), x.row_stride()};
-                        if (rotation.defined())
-                          backward_row<true>(dx.row<X>(t), sums[0], dy.row<float>(t), x.row<X>(t), r, w,
-                                             rotation.row<float>(t), num_heads, D, next);
-                        else
-                          backward_row<false>(dx.row<X>(t), sums[0], dy.row<float>(t), x.row<X>(t), r, w,
-                                              nullptr, 1, D, next);
-                      });
+    with_streaming(dx, dx.raw() == dy.raw() || dx.raw() == x.raw(), [&]<bool kStream>() {
+      sum_by_segment<1>(pool_, workspace_, T, D, nullptr, {dweight.reshape({1, D})},
+                        [&](int64_t t, int64_t, const std::array<float*, 1>& sums) {
+                          const auto row = [&]<bool kRotated>(const float* table) {
+                            backward_row<kRotated, kStream>(dx.row<X>(t), sums[0], dy.row<float>(t),
+                                                            x.row<X>(t), rstd.data<float>()[t], w, table,
+                                                            num_heads, D, ahead_of(dy), ahead_of(x));
+                          };
+                          if (rotation.defined()) row.template operator()<true>(rotation.row<float>(t));
+                          else row.template operator()<false>(nullptr);
+                        });
+    });
   });
 }
 

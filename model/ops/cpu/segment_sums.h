@@ -50,6 +50,7 @@ void sum_by_segment(const ThreadPool& pool, Arena& arena, int64_t num_rows, int6
       if (is_first || is_last) owners[2 * block + (is_first ? 0 : 1)] = s;
       else add(s, rows);
     }
+    simd::fence();
   });
   for (int64_t slot = 0; slot < 2 * blocks; ++slot)
     if (owners[slot] >= 0) add(owners[slot], partial.row<float>(slot));
@@ -65,17 +66,29 @@ void for_rows(const ThreadPool& pool, int64_t num_rows, const Work& work, int64_
   });
 }
 
-// Note [Streamed results]: an f32 result that is larger than the caches of a core goes to memory past them.
-// Written in the usual way each of its lines would first be read. (For bf16 results no gain was seen.)
+// Note [Rows ahead]: what comes from memory is asked for some kilobytes before its use. The processor's own
+// prefetcher keeps too few lines under way, and stops where a row of a wider matrix ends.
+// An operator that passes over a row several times asks for a part of the next lines in each pass, since a
+// burst of them would wait for one another.
+inline constexpr int64_t kAheadBytes = 3072;
+
+/// Elements from one that is read to the one to ask for: whole rows, one at least.
+inline int64_t ahead_of(const Tensor& x) {
+  const int64_t row_bytes = x.row_size() * int64_t(size_of(x.dtype()));
+  return std::max<int64_t>(1, kAheadBytes / std::max<int64_t>(1, row_bytes)) * x.row_stride();
+}
+
+// Note [Streamed results]: a result that is larger than the caches of a core goes to memory past them.
+// Written in the usual way each of its lines would first be read.
 inline constexpr int64_t kStreamBytes = int64_t(4) << 20;
 
 /// Calls run.operator()<whether `y` is streamed>(); `in_place`: an operand lies there, so that its lines are
 /// at hand.
 template <class Run>
 void with_streaming(const Tensor& y, bool in_place, const Run& run) {
-  const bool aligned = reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 && y.row_stride() % simd::kLanes == 0;
-  if (!in_place && aligned && y.dtype() == DType::kF32 && y.bytes() >= kStreamBytes)
-    run.template operator()<true>();
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 && (y.dims() == 1 || y.row_stride() % simd::kLanes == 0);
+  if (!in_place && aligned && y.bytes() >= kStreamBytes) run.template operator()<true>();
   else run.template operator()<false>();
 }
 

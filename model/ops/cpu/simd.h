@@ -51,6 +51,25 @@ inline F16 min(F16 a, F16 b) {
   return a < b ? a : b;
 #endif
 }
+/// v between -limit and limit; any of these for NaN.
+inline F16 clamp(F16 v, float limit) {
+#ifdef __AVX512DQ__
+  constexpr int kSmallerWithSign = 2;
+  return std::bit_cast<F16>(
+      _mm512_range_ps(std::bit_cast<__m512>(v), _mm512_set1_ps(limit), kSmallerWithSign));
+#else
+  return max(min(v, splat(limit)), splat(-limit));
+#endif
+}
+/// 1 / v for normal v up to 2^126; relative error at most 2^-22.
+inline F16 reciprocal(F16 v) {
+#ifdef __AVX512F__
+  const F16 guess = std::bit_cast<F16>(_mm512_rcp14_ps(std::bit_cast<__m512>(v)));
+  return guess + guess * (1.0f - v * guess);
+#else
+  return 1.0f / v;
+#endif
+}
 /// Square roots, correctly rounded.
 inline F16 sqrt(F16 v) {
 #ifdef __AVX512F__
@@ -66,14 +85,14 @@ using Sums = std::array<F16, 4>;
 /// All lanes of all four.
 inline float sum(const Sums& s) { return sum((s[0] + s[1]) + (s[2] + s[3])); }
 
-/// 2^x for x <= 127, at least 2^-126; NaN stays NaN. Relative error 1e-8 + rounding for degree 6, 7e-6 for 4.
-/// Source: x = n + f, |f| <= 1/2; 2^f = 1 + f q(f), q interpolating (2^f - 1) / f at Chebyshev nodes.
+constexpr float kRound = 0x1.8p23f;  ///< x + kRound ends with the integer next to x
+
+/// 2^(n + f), n being the integer at the end of `shifted`. Relative error 1e-8 + rounding for degree 6, 7e-6
+/// for 4.
+/// Source: |f| <= 1/2; 2^f = 1 + f q(f), q interpolating (2^f - 1) / f at Chebyshev nodes.
 template <int kDegree>
-inline F16 exp2(F16 x) {
+inline __attribute__((always_inline)) F16 exp2_of_sum(F16 shifted, F16 f) {
   static_assert(kDegree == 4 || kDegree == 6);
-  constexpr float kLowest = -126.0f, kRound = 0x1.8p23f;
-  const F16 c = max(splat(kLowest), x);
-  const F16 shifted = c + kRound, f = c - (shifted - kRound);
   F16 p;
   if constexpr (kDegree == 6) {
     p = f * 1.54531629e-4f + 1.33908634e-3f;
@@ -88,6 +107,18 @@ inline F16 exp2(F16 x) {
   }
   p = p * f + 1.0f;
   return std::bit_cast<F16>(std::bit_cast<I16>(p) + (std::bit_cast<I16>(shifted) << 23));
+}
+/// 2^x for x <= 127, at least 2^-126; NaN stays NaN.
+template <int kDegree>
+inline __attribute__((always_inline)) F16 exp2(F16 x) {
+  const F16 c = max(splat(-126.0f), x), shifted = c + kRound;
+  return exp2_of_sum<kDegree>(shifted, c - (shifted - kRound));
+}
+/// 2^(x y) for |x y| <= 126.
+template <int kDegree>
+inline __attribute__((always_inline)) F16 exp2_of_product(F16 x, F16 y) {
+  const F16 shifted = x * y + kRound;
+  return exp2_of_sum<kDegree>(shifted, x * y - (shifted - kRound));
 }
 
 }  // namespace zoetrope::simd

@@ -72,6 +72,15 @@ inline void stream(float* p, F16 v) {
   store(p, v);
 #endif
 }
+/// The same in two halves of a line, which are to follow one another at once; `p` is a multiple of 32 bytes.
+inline void stream(bf16* p, F16 v) {
+#if defined(__AVX512BF16__) && defined(__AVX512VL__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p),
+                      std::bit_cast<__m256i>(_mm512_cvtneps_pbh(std::bit_cast<__m512>(v))));
+#else
+  store(p, v);
+#endif
+}
 /// Orders `stream` before what follows.
 inline void fence() {
 #ifdef __AVX512F__
@@ -95,9 +104,18 @@ inline void store(T* p, F16 v, int64_t count) {
   std::memcpy(static_cast<void*>(p), lanes, size_t(count) * sizeof(T));
 }
 
+/// Asks for the line at `p` to come to the second-level cache; nothing need be there.
+inline void ask(const void* p) { __builtin_prefetch(p, 0, 2); }
+/// `load`, which also asks for the line that lies `ahead` elements further on.
+template <class T>
+inline F16 load_ahead(const T* p, int64_t count, int64_t ahead) {
+  ask(p + ahead);
+  return load(p, count);
+}
+
 /// `stream` or `store`.
-template <bool kStream>
-inline void put(float* p, F16 v, int64_t count) {
+template <bool kStream, class T>
+inline void put(T* p, F16 v, int64_t count) {
   if (kStream && count >= kLanes) stream(p, v);
   else store(p, v, count);
 }
