@@ -38,12 +38,17 @@ struct Panels {
 
 enum class Side { kLeft, kRight };
 
-/// Packs panel after panel of one strip of 32 source rows; T is float (rounded) or bf16. `rows` <= 32 of them
-/// exist. The source's rows are the operand's outer index: the strip is one panel, all its steps.
+/// Packs one strip of 32 source rows, of which `rows` exist; T is float (rounded) or bf16.
+/// The source's rows are the operand's outer index: the strip is one panel, all its steps.
 template <Side kSide, class T>
 void pack_panel(bf16* to, const Panels& shape, int64_t panel, const T* from, int64_t from_row, int64_t rows);
-/// The source's rows are the terms: the strip is one step of all panels.
+/// The same for `steps` steps of a left panel, of which `terms` terms exist.
+void pack_left_block(bf16* to, int64_t steps, const bf16* from, int64_t from_row, int64_t rows,
+                     int64_t terms);
+/// The source's rows are the terms: the strip is one step of all panels. `sums`, when given, gets the sums
+/// over the rows, one per column.
 template <Side kSide, class T>
-void pack_step(bf16* to, const Panels& shape, int64_t step, const T* from, int64_t from_row, int64_t rows);
+void pack_step(bf16* to, const Panels& shape, int64_t step, const T* from, int64_t from_row, int64_t rows,
+               float* sums = nullptr);
 
 }  // namespace zoetrope::cpu
