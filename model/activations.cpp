@@ -111,9 +111,14 @@ void BlockScratch::place_backward(Placer& placer, const ModelConfig& config, Pre
   if (!shared.defined()) return;
   char* start = static_cast<char*>(shared.raw());
   dhidden = Tensor::wrap(start, {T, config.ffn}, precision.compute, shared.device());
-  dqkv_wide = Tensor::wrap(start, {T, 3 * D}, precision.wide, shared.device());
-  dqkv = same ? dqkv_wide
-              : Tensor::wrap(start + T * 3 * D * wide_bytes, {T, 3 * D}, precision.compute, shared.device());
+  dqkv = Tensor::wrap(start + (same ? 0 : T * 3 * D * wide_bytes), {T, 3 * D}, precision.compute,
+                      shared.device());
+  int64_t part = 0;
+  for (Tensor* wide : {&dq_wide, &dk_wide, &dv_wide}) {
+    *wide = same ? dqkv.columns(part * D, (part + 1) * D)
+                 : Tensor::wrap(start + part * T * D * wide_bytes, {T, D}, precision.wide, shared.device());
+    ++part;
+  }
 }
 
 namespace {

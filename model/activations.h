@@ -75,13 +75,14 @@ struct BlockKept {
 
 /// Work space of one block; forward uses `modulation` and `narrow1` alone.
 struct BlockScratch {
-  Tensor modulation;        ///< [S, 6 D] wide
-  Tensor narrow1, narrow2;  ///< [T, D] narrow
-  Tensor dmodulation;       ///< [S, 6 D] wide
-  Tensor dhidden;           ///< [T, F] narrow; shares its memory with the next two
-  Tensor dqkv_wide, dqkv;   ///< [T, 3 D] wide, [T, 3 D] narrow (the same tensor when the types are one)
-  Tensor dkv_wide, dkv;     ///< [S L, 2 D] wide, narrow
-  Tensor dtext;             ///< [S L, D] wide
+  Tensor modulation;                 ///< [S, 6 D] wide
+  Tensor narrow1, narrow2;           ///< [T, D] narrow
+  Tensor dmodulation;                ///< [S, 6 D] wide
+  Tensor dhidden;                    ///< [T, F] narrow; shares its memory with the next four
+  Tensor dqkv;                       ///< [T, 3 D] narrow
+  Tensor dq_wide, dk_wide, dv_wide;  ///< [T, D] wide; columns of dqkv when the types are one
+  Tensor dkv_wide, dkv;              ///< [S L, 2 D] wide, narrow
+  Tensor dtext;                      ///< [S L, D] wide
   /// Takes what forward needs, then what backward needs besides.
   void place_forward(Placer& placer, const ModelConfig& config, BatchSizes sizes);
   void place_backward(Placer& placer, const ModelConfig& config, Precision precision, BatchSizes sizes);

@@ -31,8 +31,8 @@ class Backward {
     const Tensor dy = in_.hooks.width->leave_backward(in_.same_types() ? dx_ : scratch_.narrow1);
     const Tensor& dattended = scratch_.narrow2;
     linear(dattended, dy, kept_.cross_attended, p_.cross_out);
-    const Tensor dq_wide = scratch_.dqkv_wide.columns(0, D_), dk_wide = scratch_.dkv_wide.columns(0, D_),
-                 dv_wide = scratch_.dkv_wide.columns(D_, 2 * D_);
+    const Tensor& dq_wide = scratch_.dq_wide;
+    const Tensor dk_wide = scratch_.dkv_wide.columns(0, D_), dv_wide = scratch_.dkv_wide.columns(D_, 2 * D_);
     text_attention(dq_wide, dk_wide, dv_wide, dattended);
     const Tensor dq = scratch_.dqkv.columns(0, D_);
     norm(dq, dq_wide, kept_.cross_q_raw, kept_.cross_rstd_q, p_.cross_norm_q, {});
@@ -52,9 +52,7 @@ class Backward {
     const Tensor dy = in_.hooks.width->leave_backward(scratch_.narrow1);
     const Tensor& dattended = scratch_.narrow2;
     linear(dattended, dy, kept_.attended, p_.self_out);
-    const Tensor dq_wide = scratch_.dqkv_wide.columns(0, D_),
-                 dk_wide = scratch_.dqkv_wide.columns(D_, 2 * D_),
-                 dv_wide = scratch_.dqkv_wide.columns(2 * D_, 3 * D_);
+    const Tensor &dq_wide = scratch_.dq_wide, &dk_wide = scratch_.dk_wide, &dv_wide = scratch_.dv_wide;
     in_.hooks.attention->backward(dq_wide, dk_wide, dv_wide, dattended, kept_.q, kept_.k,
                                   kept_.qkv.columns(2 * D_, 3 * D_), kept_.attended, kept_.lse, in_.batch,
                                   block, in_.config.num_heads, in_.attention_scale());

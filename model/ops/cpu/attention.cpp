@@ -227,14 +227,17 @@ void CpuOps::attention_delta(const Tensor& delta, const Tensor& dout, const Tens
   check_matrix(op, "dout", dout, T, D);
   check_heads(op, D, num_heads);
   check_wide(op, "delta", delta, T, num_heads);
-  const int64_t K = D / num_heads;
+  const int64_t K = D / num_heads, ahead_dout = ahead_of(dout), ahead_out = ahead_of(out);
   dispatch(out.dtype(), [&]<class O>(O) {
     dispatch(dout.dtype(), [&]<class G>(G) {
       for_rows(pool_, T, [&](int64_t t) {
+        const G* gradient = dout.row<G>(t);
+        const O* from = out.row<O>(t);
         for (int64_t h = 0; h < num_heads; ++h) {
           F16 total{};
           simd::for_lanes(K, [&](int64_t i, int64_t n) {
-            total += load(dout.row<G>(t) + h * K + i, n) * load(out.row<O>(t) + h * K + i, n);
+            total += simd::load_ahead(gradient + h * K + i, n, ahead_dout) *
+                     simd::load_ahead(from + h * K + i, n, ahead_out);
           });
           delta.row<float>(t)[h] = simd::sum(total);
         }

@@ -1,6 +1,7 @@
-// Layer norms, modulated per segment or with weight and bias: one pass over a row for its statistics, one for
-// the output; backward adds to the residual's gradient and sums the modulation's by segment.
-// Shapes: T rows, D width, S segments.
+// Layer norms, modulated per segment or with weight and bias. Backward adds to the residual's gradient and
+// sums the modulation's by segment. Shapes: T rows, D width, S segments.
+#include <algorithm>
+
 #include "model/ops/cpu/checks.h"
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
@@ -22,38 +23,87 @@ struct Statistics {
   float mean, rstd;
 };
 
-/// Asks for half of the lines `ahead` elements further on.
-Statistics row_statistics(const float* x, int64_t width, int64_t ahead, float eps) {
-  const int64_t whole = width / simd::kLanes * simd::kLanes;
-  Sums total{}, squares{};
-  simd::for_four_lanes(
-      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
-        if constexpr (k == 0) simd::ask(x + i + ahead);
-        total[k] += load(x + i, n);
-      });
-  const float mean = sum(total) / float(width);
-  simd::for_four_lanes(
-      whole, [&](int64_t i, int64_t, auto k) __attribute__((always_inline)) {
-        if constexpr (k == 1) simd::ask(x + i + ahead);
-        const F16 d = load(x + i) - mean;
-        squares[k] += d * d;
-      });
+float mean_of(const Sums& total, int64_t width) { return sum(total) / float(width); }
+
+/// `squares` holds those of (x - mean) over all whole steps of the row.
+Statistics finish(const Sums& squares, float mean, const float* x, int64_t width, float eps) {
   float variance = sum(squares);
-  for (int64_t i = whole; i < width; ++i) variance += (x[i] - mean) * (x[i] - mean);
+  for (int64_t i = width / simd::kLanes * simd::kLanes; i < width; ++i)
+    variance += (x[i] - mean) * (x[i] - mean);
   return {mean, 1.0f / std::sqrt(variance / float(width) + eps)};
 }
 
-/// y = (x - mean) rstd (offset + scale) + shift, offset 1 for modulation, 0 for an affine weight. Asks for
-/// the other half of the lines.
-template <bool kStream, class Y>
-void norm_row(Y* y, const float* x, Statistics s, const float* shift, const float* scale, float offset,
-              int64_t width, int64_t ahead) {
+float row_mean(const float* x, int64_t width) {
+  Sums total{};
+  simd::for_four_lanes(
+      width, [&](int64_t i, int64_t n, auto k)
+                 __attribute__((always_inline)) { total[k] += load(x + i, n); });
+  return mean_of(total, width);
+}
+
+Statistics row_statistics(const float* x, int64_t width, float eps) {
+  const float mean = row_mean(x, width);
+  Sums squares{};
   simd::for_four_lanes(
       width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
-        if constexpr (k >= 2) simd::ask(x + i + ahead);
-        const F16 normal = (load(x + i, n) - s.mean) * s.rstd;
-        put<kStream>(y + i, normal * (load(scale + i, n) + offset) + load(shift + i, n), n);
+        const F16 d = load(x + i, n) - mean;
+        if (n == simd::kLanes) squares[k] += d * d;
       });
+  return finish(squares, mean, x, width, eps);
+}
+
+void save(const Tensor& stats, int64_t t, Statistics s) {
+  float* row = stats.row<float>(t);
+  row[0] = s.mean;
+  row[1] = s.rstd;
+}
+
+/// The vectors of one row's segment.
+struct Modulation {
+  const float *shift, *scale;
+};
+
+/// y = (x - mean) rstd (offset + scale) + shift, offset 1 for modulation, 0 for an affine weight, and the
+/// statistics. A pass writes one row, squares the next one and sums the one after, so that lines go to memory
+/// and come from there at a steady rate. modulation(t) gives a row's vectors.
+template <bool kStream, class Y, class ModulationOf>
+void norm_rows(const Tensor& y, const Tensor& stats, const Tensor& x, int64_t begin, int64_t end,
+               float offset, float eps, const ModulationOf& modulation) {
+  const int64_t width = x.row_size(), ahead = ahead_of(x);
+  const auto row = [&](int64_t t) { return x.row<float>(std::min(t, end - 1)); };
+  Statistics s = row_statistics(row(begin), width, eps);
+  float next_mean = row_mean(row(begin + 1), width);
+  for (int64_t t = begin; t < end; ++t) {
+    save(stats, t, s);
+    const float *from = row(t), *next = row(t + 1), *after = row(t + 2);
+    const Modulation m = modulation(t);
+    Y* to = y.row<Y>(t);
+    Sums total{}, squares{};
+    simd::for_four_lanes(
+        width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
+          simd::ask(after + i + ahead);
+          const F16 normal = (load(from + i, n) - s.mean) * s.rstd;
+          put<kStream>(to + i, normal * (load(m.scale + i, n) + offset) + load(m.shift + i, n), n);
+          const F16 d = load(next + i, n) - next_mean;
+          if (n == simd::kLanes) squares[k] += d * d;
+          total[k] += load(after + i, n);
+        });
+    s = finish(squares, next_mean, next, width, eps);
+    next_mean = mean_of(total, width);
+  }
+}
+
+/// All rows, in blocks.
+template <class ModulationOf>
+void norm_all(const ThreadPool& pool, const Tensor& y, const Tensor& stats, const Tensor& x, float offset,
+              double eps, const ModulationOf& modulation) {
+  dispatch(y.dtype(), [&]<class Y>(Y) {
+    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
+      for_blocks(pool, x.rows(), [&](int64_t begin, int64_t end) {
+        norm_rows<kStream, Y>(y, stats, x, begin, end, offset, float(eps), modulation);
+      });
+    });
+  });
 }
 
 /// How far ahead of its use each operand is asked for, in elements; see Note [Rows ahead].
@@ -104,12 +154,6 @@ Statistics saved(const Tensor& stats, int64_t t) {
   return {row[0], row[1]};
 }
 
-void save(const Tensor& stats, int64_t t, Statistics s) {
-  float* row = stats.row<float>(t);
-  row[0] = s.mean;
-  row[1] = s.rstd;
-}
-
 }  // namespace
 
 void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& shift,
@@ -123,15 +167,8 @@ void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Ten
   check_wide(op, "scale", scale, shift.rows(), D);
   check_vector(op, "segment", segment, T, DType::kI32);
   const int32_t* segments = segment.data<int32_t>();
-  dispatch(y.dtype(), [&]<class Y>(Y) {
-    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
-      for_rows(pool_, T, [&](int64_t t) {
-        const Statistics s = row_statistics(x.row<float>(t), D, ahead_of(x), float(eps));
-        save(stats, t, s);
-        norm_row<kStream>(y.row<Y>(t), x.row<float>(t), s, shift.row<float>(segments[t]),
-                          scale.row<float>(segments[t]), 1.0f, D, ahead_of(x));
-      });
-    });
+  norm_all(pool_, y, stats, x, 1.0f, eps, [&](int64_t t) {
+    return Modulation{shift.row<float>(segments[t]), scale.row<float>(segments[t])};
   });
 }
 
@@ -167,15 +204,8 @@ void CpuOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, c
   check_wide(op, "stats", stats, T, 2);
   check_vector(op, "weight", weight, D);
   check_vector(op, "bias", bias, D);
-  dispatch(y.dtype(), [&]<class Y>(Y) {
-    with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
-      for_rows(pool_, T, [&](int64_t t) {
-        const Statistics s = row_statistics(x.row<float>(t), D, ahead_of(x), float(eps));
-        save(stats, t, s);
-        norm_row<kStream>(y.row<Y>(t), x.row<float>(t), s, bias.data<float>(), weight.data<float>(), 0.0f, D,
-                          ahead_of(x));
-      });
-    });
+  norm_all(pool_, y, stats, x, 0.0f, eps, [&](int64_t) {
+    return Modulation{bias.data<float>(), weight.data<float>()};
   });
 }
 

@@ -113,17 +113,37 @@ void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D
   check_wide(op, "rotation", rotation, T, K);
 }
 
-/// Asks for half of the lines `ahead` elements further on.
-template <class X>
-float inverse_rms(const X* x, int64_t width, int64_t ahead, float eps) {
+/// Rows [begin, end) of `rms_norm_rope`. A pass writes one row and squares the next one, so that lines go to
+/// memory and come from there at a steady rate.
+template <bool kRotated, bool kStream, class X>
+void forward_rows(const Tensor& y, float* rstd, const Tensor& x, const float* weight, const Tensor& rotation,
+                  int64_t num_heads, float eps, int64_t begin, int64_t end) {
+  const int64_t width = x.row_size(), ahead = ahead_of(x);
+  const auto pass = [&](int64_t t, const auto& f) __attribute__((always_inline)) {
+    for_heads<kRotated>(num_heads, width / num_heads, kRotated ? rotation.row<float>(t) : nullptr, 1.0f, f);
+  };
   Sums squares{};
-  simd::for_four_lanes(
-      width, [&](int64_t i, int64_t n, auto k) __attribute__((always_inline)) {
-        if constexpr (k == 0) simd::ask(x + i + ahead);
-        const F16 v = load(x + i, n);
+  const X* from = x.row<X>(begin);
+  pass(
+      begin, [&](int64_t i, int64_t n, const auto&, auto k) __attribute__((always_inline)) {
+        const F16 v = load(from + i, n);
         squares[k] += v * v;
       });
-  return 1.0f / std::sqrt(sum(squares) / float(width) + eps);
+  for (int64_t t = begin; t < end; ++t) {
+    const float r = rstd[t] = 1.0f / std::sqrt(sum(squares) / float(width) + eps);
+    const X* next = x.row<X>(std::min(t + 1, end - 1));
+    X* to = y.row<X>(t);
+    Sums next_squares{};
+    pass(
+        t, [&](int64_t i, int64_t n, const auto& turn, auto k) __attribute__((always_inline)) {
+          if (sizeof(X) == 4 || k % 2 == 0) simd::ask(next + i + ahead);
+          put<kStream>(to + i, turn(load(from + i, n) * r * load(weight + i, n)), n);
+          const F16 v = load(next + i, n);
+          next_squares[k] += v * v;
+        });
+    squares = next_squares;
+    from = next;
+  }
 }
 
 }  // namespace
@@ -138,25 +158,16 @@ void CpuOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x,
   check_vector(op, "rstd", rstd, T);
   check_vector(op, "weight", weight, D);
   check_rotation(op, rotation, T, D, num_heads);
-  const float* w = weight.data<float>();
-  const int64_t ahead = ahead_of(x);
   dispatch(x.dtype(), [&]<class X>(X) {
     with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
-      for_rows(pool_, T, [&](int64_t t) {
-        const X* from = x.row<X>(t);
-        X* to = y.row<X>(t);
-        const float r = rstd.data<float>()[t] = inverse_rms(from, D, ahead, float(eps));
-        const auto write = [&]<bool kRotated>(const float* table) {
-          for_heads<kRotated>(
-              num_heads, D / num_heads, table,
-              1.0f, [&](int64_t i, int64_t n, const auto& turn, auto k) __attribute__((always_inline)) {
-                if constexpr (k == 2) simd::ask(from + i + ahead);
-                put<kStream>(to + i, turn(load(from + i, n) * r * load(w + i, n)), n);
-              });
-        };
-        if (rotation.defined()) write.template operator()<true>(rotation.row<float>(t));
-        else write.template operator()<false>(nullptr);
-      });
+      const auto rows = [&]<bool kRotated>() {
+        for_blocks(pool_, T, [&](int64_t begin, int64_t end) {
+          forward_rows<kRotated, kStream, X>(y, rstd.data<float>(), x, weight.data<float>(), rotation,
+                                             num_heads, float(eps), begin, end);
+        });
+      };
+      if (rotation.defined()) rows.template operator()<true>();
+      else rows.template operator()<false>();
     });
   });
 }

@@ -56,14 +56,25 @@ void sum_by_segment(const ThreadPool& pool, Arena& arena, int64_t num_rows, int6
     if (owners[slot] >= 0) add(owners[slot], partial.row<float>(slot));
 }
 
+/// Runs work(first row, end) for all rows, in blocks.
+template <class Work>
+void for_blocks(const ThreadPool& pool, int64_t num_rows, const Work& work,
+                int64_t rows_per_task = kSumRows) {
+  pool.parallel_for((num_rows + rows_per_task - 1) / rows_per_task, [&](int64_t block) {
+    work(block * rows_per_task, std::min(num_rows, (block + 1) * rows_per_task));
+    simd::fence();
+  });
+}
+
 /// Runs work(row) for all rows, in blocks.
 template <class Work>
 void for_rows(const ThreadPool& pool, int64_t num_rows, const Work& work, int64_t rows_per_task = kSumRows) {
-  pool.parallel_for((num_rows + rows_per_task - 1) / rows_per_task, [&](int64_t block) {
-    const int64_t end = std::min(num_rows, (block + 1) * rows_per_task);
-    for (int64_t t = block * rows_per_task; t < end; ++t) work(t);
-    simd::fence();
-  });
+  for_blocks(
+      pool, num_rows,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t t = begin; t < end; ++t) work(t);
+      },
+      rows_per_task);
 }
 
 // Note [Rows ahead]: what comes from memory is asked for some kilobytes before its use. The processor's own
