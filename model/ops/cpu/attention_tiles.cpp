@@ -56,96 +56,6 @@ void PanelProducts::flush() {
   asm volatile("" ::: "memory");
 }
 
-namespace {
-
-/// Tiles of one row of left tiles and two columns of right ones.
-struct Pass {
-  float* result;
-  const bf16 *left, *right;
-};
-
-/// One result, or two side by side, in the registers kFirst and kFirst + 1. What they held before is stored
-/// at `waiting` only now, when products of the other pair of registers are under way: a store right after its
-/// own product would hold them up.
-template <int kFirst, int kColumns>
-inline __attribute__((always_inline)) void multiply_pair(const Pass& pass, int64_t left_right,
-                                                         int64_t right_down, int64_t right_right,
-                                                         int64_t depth, bool accumulate, float* waiting) {
-  if (waiting) {
-    store_tile<kFirst>(waiting);
-    if constexpr (kColumns > 1) store_tile<kFirst + 1>(waiting + kTileFloats);
-  }
-  if (accumulate) {
-    load_tile<kFirst>(pass.result);
-    if constexpr (kColumns > 1) load_tile<kFirst + 1>(pass.result + kTileFloats);
-  } else {
-    clear_tile<kFirst>();
-    if constexpr (kColumns > 1) clear_tile<kFirst + 1>();
-  }
-  const bf16 *left = pass.left, *right = pass.right;
-  for (int64_t d = 0; d < depth; ++d, left += left_right, right += right_down) {
-    load_tile<4 + kFirst / 2>(left);
-    load_tile<6>(right);
-    multiply_add<kFirst, 4 + kFirst / 2, 6>();
-    if constexpr (kColumns > 1) {
-      load_tile<7>(right + right_right);
-      multiply_add<kFirst + 1, 4 + kFirst / 2, 7>();
-    }
-  }
-}
-
-/// Products in turns on the register pairs (0, 1) and (2, 3).
-class Turns {
- public:
-  template <int kColumns>
-  void multiply(const Pass& pass, int64_t left_right, int64_t right_down, int64_t right_right, int64_t depth,
-                bool accumulate) {
-    if (second_)
-      multiply_pair<2, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting_[1]);
-    else
-      multiply_pair<0, kColumns>(pass, left_right, right_down, right_right, depth, accumulate, waiting_[0]);
-    waiting_[second_] = pass.result;
-    second_ = !second_;
-  }
-  /// Stores what waits, of `kColumns` each.
-  template <int kColumns>
-  void flush() {
-    if (waiting_[0]) store_tile<0>(waiting_[0]);
-    if (kColumns > 1 && waiting_[0]) store_tile<1>(waiting_[0] + kTileFloats);
-    if (waiting_[1]) store_tile<2>(waiting_[1]);
-    if (kColumns > 1 && waiting_[1]) store_tile<3>(waiting_[1] + kTileFloats);
-    waiting_[0] = waiting_[1] = nullptr;
-  }
-
- private:
-  float* waiting_[2] = {};
-  bool second_ = false;
-};
-
-}  // namespace
-
-void multiply_tiles(const ResultGrid& result, const TileGrid& left, const TileGrid& right, int64_t rows,
-                    int64_t columns, int64_t depth, bool accumulate) {
-  asm volatile("" ::: "memory");  // below, nothing says that memory is read and written
-  const int64_t result_down = result.columns * kTileFloats, left_down = left.down * kTileHalves;
-  const int64_t left_right = left.right * kTileHalves;
-  const int64_t right_down = right.down * kTileHalves, right_right = right.right * kTileHalves;
-  Turns turns;
-  for (int64_t j = 0; j + 2 <= columns; j += 2) {
-    Pass pass{result.data + j * kTileFloats, left.data, right.data + j * right_right};
-    for (int64_t i = 0; i < rows; ++i, pass.result += result_down, pass.left += left_down)
-      turns.multiply<2>(pass, left_right, right_down, right_right, depth, accumulate);
-  }
-  turns.flush<2>();
-  if (columns % 2 == 1) {
-    Pass pass{result.data + (columns - 1) * kTileFloats, left.data, right.data + (columns - 1) * right_right};
-    for (int64_t i = 0; i < rows; ++i, pass.result += result_down, pass.left += left_down)
-      turns.multiply<1>(pass, left_right, right_down, right_right, depth, accumulate);
-    turns.flush<1>();
-  }
-  asm volatile("" ::: "memory");
-}
-
 void transpose_lines(__m512i (&line)[16]) {
   __m512i a[16], b[16];
   for (int i = 0; i < 16; i += 2) {
@@ -193,51 +103,12 @@ void load_pairs(__m512i (&first)[16], __m512i (&second)[16], const HeadRows& fro
 }  // namespace
 
 void pack_left(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
-  for (int64_t r = 0; r < rows; r += kTile)
-    for (int64_t c = 0; c < width; c += kTileDepth, to += kTileHalves)
-      for (int64_t i = 0; i < kTile; ++i) _mm512_store_si512(to + i * kTileDepth, from.load(r + i, c));
-}
-
-void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
-  __m512i first[16], second[16];
-  for (int64_t r = 0; r < rows; r += kTileDepth)
-    for (int64_t c = 0; c < width; c += kTileDepth, to += 2 * kTileHalves) {
-      load_pairs(first, second, from, r, c);
-      store_lines(to, first);
-      store_lines(to + kTileHalves, second);
-    }
-}
-
-void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
-  __m512i first[16], second[16];
-  const int64_t down = rows / kTileDepth * kTileHalves;
-  for (int64_t r = 0; r < rows; r += kTileDepth, to += kTileHalves)
-    for (int64_t c = 0; c < width; c += kTileDepth) {
-      load_pairs(first, second, from, r, c);
-      transpose_lines(first);
-      transpose_lines(second);
-      store_lines(to + c / kTile * down, first);
-      store_lines(to + (c / kTile + 1) * down, second);
-    }
-}
-
-void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
-  __m512i line[16];
-  for (int64_t r = 0; r < rows; r += kTile)
-    for (int64_t c = 0; c < width; c += kTileDepth, to += kTileHalves) {
-      for (int64_t i = 0; i < kTile; ++i) line[i] = from.load(r + i, c);
-      transpose_lines(line);
-      store_lines(to, line);
-    }
-}
-
-void pack_left_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
   for (int64_t r = 0; r < rows; r += kPanel)
     for (int64_t c = 0; c < width; c += kPanel, to += kPanelHalves)
       for (int64_t i = 0; i < kPanel; ++i) _mm512_store_si512(to + i * kTileDepth, from.load(r + i, c));
 }
 
-void pack_right_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width, Pairs pairs) {
+void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width, Pairs pairs) {
   __m512i first[16], second[16];
   for (int64_t r = 0; r < rows; r += kPanel)
     for (int64_t c = 0; c < width; c += kPanel, to += kPanelHalves) {
@@ -247,7 +118,7 @@ void pack_right_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t wid
     }
 }
 
-void pack_left_transposed_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
   __m512i first[16], second[16];
   for (int64_t r = 0; r < rows; r += kPanel)
     for (int64_t c = 0; c < width; c += kPanel) {
@@ -260,7 +131,7 @@ void pack_left_transposed_panels(bf16* to, const HeadRows& from, int64_t rows, i
     }
 }
 
-void pack_right_transposed_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
+void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width) {
   __m512i line[16];
   for (int64_t r = 0; r < rows; r += kPanel)
     for (int64_t c = 0; c < width; c += kPanel)

@@ -3,6 +3,8 @@
 //   left     [16 rows, 32 columns] bf16
 //   right    [16 pairs of rows, 16 columns, 2] bf16: 32 rows and 16 columns
 //   result   [16 rows, 16 columns] f32
+// Operands and results consist of panels of 32 rows and 32 columns: two left tiles below each other, two
+// right tiles side by side, four tiles of a result row by row.
 #pragma once
 
 #include "model/ops/cpu/attention_common.h"
@@ -32,22 +34,6 @@ template <int kSum, int kLeft, int kRight>
 inline void multiply_add() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kLeft), "i"(kRight));
 }
-
-/// Tiles of an operand; `down` and `right` count tiles from one to the next below it and beside it.
-struct TileGrid {
-  const bf16* data;
-  int64_t down, right;
-};
-/// Tiles of a result, row after row; `columns` counts tiles.
-struct ResultGrid {
-  float* data;
-  int64_t columns;
-};
-
-/// result [rows, columns] = left [rows, depth] right [depth, columns], or += when `accumulate`; counted in
-/// tiles.
-void multiply_tiles(const ResultGrid& result, const TileGrid& left, const TileGrid& right, int64_t rows,
-                    int64_t columns, int64_t depth, bool accumulate);
 
 inline constexpr int64_t kPanel = 32;                     // rows and columns of two tiles of bf16
 inline constexpr int64_t kPanelHalves = kPanel * kPanel;  // elements of a panel of an operand
@@ -146,25 +132,16 @@ inline HeadRows head_rows(const Tensor& x, int64_t begin, int64_t count, int64_t
   return {x.row<bf16>(begin) + head * K, x.row_stride(), count, K};
 }
 
-/// Copies in tiles of [rows, width], both multiples of 32, and of the transpose [width, rows].
-/// Left tiles, [rows / 16][width / 32]; right tiles, [rows / 32][width / 16].
-void pack_left(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-/// Left tiles of the transpose, [width / 16][rows / 32].
-void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-/// Right tiles of the transpose, one column after the other: [rows / 16][width / 32].
-void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-
 /// How the rows of a panel make pairs in a right operand: row 2 i with 2 i + 1, or row i with 16 + i.
 enum class Pairs { kNeighbours, kHalves };
-/// Copies in panels of [rows, width], both multiples of 32: panel after panel of a row of panels. Of the
-/// matrix as left operand; as right one; of the transpose as left and as right operand.
-void pack_left_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-void pack_right_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width, Pairs pairs);
-/// Panel [width / 32][rows / 32].
-void pack_left_transposed_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
-/// One column of panels after the other: [rows / 32][width / 32].
-void pack_right_transposed_panels(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+/// Copies of [rows, width], both multiples of 32, as left and as right operand: panels [rows / 32][width /
+/// 32].
+void pack_left(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+void pack_right(bf16* to, const HeadRows& from, int64_t rows, int64_t width, Pairs pairs);
+/// Copies of the transpose [width, rows] as left operand: panels [width / 32][rows / 32].
+void pack_left_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
+/// The same as right operand, one column of panels after the other: [rows / 32][width / 32].
+void pack_right_transposed(bf16* to, const HeadRows& from, int64_t rows, int64_t width);
 
 /// Swaps rows and columns of 16 x 16 words.
 void transpose_lines(__m512i (&line)[16]);
@@ -187,37 +164,6 @@ inline __attribute__((always_inline)) __m512 combine_lanes(const __m512 (&row)[1
   return halve(half[0], half[1]);
 }
 
-/// 2^f for |f| <= 1/2 within 2e-07 and rounding: log-sum-exp keeps the precision of f32.
-/// Source: 2^f = 1 + f q(f), q interpolating (2^f - 1) / f at Chebyshev nodes, as in simd::exp2.
-inline __m512 exp2_fraction(__m512 f) {
-  __m512 p = _mm512_fmadd_ps(f, _mm512_set1_ps(1.33813025e-03f), _mm512_set1_ps(9.66636852e-03f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(5.55038101e-02f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(2.40223490e-01f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(6.93147181e-01f));
-  return _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0f));
-}
-
-constexpr float kToInteger = 0x1.8p23f;  // adding it rounds to the nearest integer, in the low bits
-
-/// 2^(score * scale - offset) in the lanes of `mask`, 0 in the others and below 2^-126; NaN stays NaN.
-inline __m512 exp2_below(__m512 score, __m512 scale, __m512 offset, __mmask16 mask) {
-  const __m512 x = _mm512_fmsub_ps(score, scale, offset), to_integer = _mm512_set1_ps(kToInteger);
-  const __m512 shifted = _mm512_add_ps(x, to_integer);
-  const __m512 p = exp2_fraction(_mm512_sub_ps(x, _mm512_sub_ps(shifted, to_integer)));
-  const __mmask16 keep =
-      _mm512_mask_cmp_ps_mask(mask, shifted, _mm512_set1_ps(kToInteger - 126), _CMP_NLT_UQ);
-  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
-  return _mm512_castsi512_ps(_mm512_maskz_add_epi32(keep, _mm512_castps_si512(p), exponent));
-}
-/// 2^(score * scale) for |score * scale| <= 125 in the lanes of `mask`, 0 in the others; NaN stays NaN.
-inline __m512 exp2_bounded(__m512 score, __m512 scale, __mmask16 mask) {
-  const __m512 to_integer = _mm512_set1_ps(kToInteger);
-  const __m512 shifted = _mm512_fmadd_ps(score, scale, to_integer);
-  const __m512 p = exp2_fraction(_mm512_fmsub_ps(score, scale, _mm512_sub_ps(shifted, to_integer)));
-  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
-  return _mm512_castsi512_ps(_mm512_maskz_add_epi32(mask, _mm512_castps_si512(p), exponent));
-}
-
 /// The lanes of 32 columns of which `count` exist: of the first and of the second sixteen.
 struct Lanes {
   __mmask16 first = 0xffff, second = 0xffff;
@@ -226,11 +172,6 @@ struct Lanes {
 inline Lanes first_lanes(int64_t count) {
   const uint32_t bits = count >= 32 ? ~uint32_t(0) : (uint32_t(1) << count) - 1;
   return {__mmask16(bits & 0xffff), __mmask16(bits >> 16)};
-}
-
-/// 32 columns of one row of a left tile.
-inline __m512i round_pair(__m512 first, __m512 second) {
-  return std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
 }
 
 /// The nearest bf16 in the upper half of each lane, ties away from zero; the lower half is rubbish.

@@ -167,9 +167,9 @@ struct Backward {
     const TileScope tiles;
     for (int64_t s = item.kv_begin; s < item.kv_end; s += w.span) {
       const int64_t keys = std::min(w.span, item.kv_end - s), padded = round_up(keys, kPanel);
-      pack_right_transposed_panels(w.keys_t, head_rows(call.k, s, keys, head, K), padded, w.width);
-      pack_right_transposed_panels(w.values_t, head_rows(call.v, s, keys, head, K), padded, w.width);
-      pack_right_panels(w.keys, head_rows(call.k, s, keys, head, K), padded, w.width, Pairs::kHalves);
+      pack_right_transposed(w.keys_t, head_rows(call.k, s, keys, head, K), padded, w.width);
+      pack_right_transposed(w.values_t, head_rows(call.v, s, keys, head, K), padded, w.width);
+      pack_right(w.keys, head_rows(call.k, s, keys, head, K), padded, w.width, Pairs::kHalves);
       std::fill_n(w.dk_t, padded * w.width, 0.0f);
       std::fill_n(w.dv_t, padded * w.width, 0.0f);
       for (int64_t t = item.q_begin; t < item.q_end; t += kBlockQueries)
@@ -198,10 +198,10 @@ struct Backward {
   void pack_queries(const Work& w, int64_t t, int64_t count, int64_t head) const {
     const int64_t K = call.head_width, rows = round_up(count, kPanel);
     const HeadRows q = head_rows(call.q, t, count, head, K), g = head_rows(dout, t, count, head, K);
-    pack_left_panels(w.queries, q, rows, w.width);
-    pack_left_transposed_panels(w.queries_t, q, rows, w.width);
-    pack_left_panels(w.dout, g, rows, w.width);
-    pack_left_transposed_panels(w.dout_t, g, rows, w.width);
+    pack_left(w.queries, q, rows, w.width);
+    pack_left_transposed(w.queries_t, q, rows, w.width);
+    pack_left(w.dout, g, rows, w.width);
+    pack_left_transposed(w.dout_t, g, rows, w.width);
     for (int64_t i = 0; i < rows; ++i) {
       // Absent queries, and those that met no key (lse -inf), get probability 0.
       const float l = i < count ? lse.row<float>(t + i)[head] : kMinusInfinity;
