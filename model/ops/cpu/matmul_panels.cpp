@@ -15,8 +15,8 @@ using namespace cpu;
 // stay there while one left panel after the other is packed and multiplied. Else a task takes more left
 // panels, block after block of terms, and their sums stay there. Rows of activations are read where they are,
 // or packed for one block where tiles can't: `in_place`.
-constexpr int64_t kResidentBytes = 1200 << 10, kMinResident = 12, kMaxResident = 32;
-constexpr int64_t kLeftPanels = 8, kRightPanels = 16;
+constexpr int64_t kResidentBytes = 800 << 10, kMinResident = 12, kMaxResident = 32;
+constexpr int64_t kLeftPanels = 8, kRightPanels = 12;
 constexpr int64_t kSquaresPerTask = kLeftPanels * kRightPanels;
 static_assert(kSquaresPerTask >= kMaxResident);
 

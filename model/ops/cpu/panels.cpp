@@ -147,7 +147,7 @@ void pack_step(bf16* to, const Panels& shape, int64_t step, const T* from, int64
                float* sums) {
   const int64_t block = block_of(shape, step), inside = step - shape.block_begin(block);
   for (int64_t panel = 0; panel < shape.panels(); ++panel) {
-    for (int64_t row = 0; row < rows; ++row)
+    for (int64_t row = 0; row < rows && panel + kPanelsAhead < shape.panels(); ++row)
       __builtin_prefetch(from + row * from_row + (panel + kPanelsAhead) * kPanel);
     bf16* tile = to + shape.at(block, panel) + inside * kStepElements;
 #if ZT_TILES
