@@ -19,7 +19,7 @@ using simd::load;
 using simd::load_ahead;
 using simd::store;
 
-constexpr int64_t kPiece = 16384;  // elements per task of the optimizer: 64 KiB of each operand
+constexpr int64_t kPiece = 65536;  // elements per task of the optimizer: 256 KiB of each operand
 constexpr int64_t kAhead = kAheadBytes / int64_t(sizeof(float));
 constexpr int64_t kMaxPartialSums = 4096;  // 32 KiB of work space, whatever the number of parameters
 

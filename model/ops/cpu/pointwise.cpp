@@ -6,6 +6,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
+#include "model/ops/cpu/simd_pairs.h"
 
 namespace zoetrope {
 namespace {
@@ -85,11 +86,10 @@ void check_segments(const char* op, const Tensor& gate, const Tensor& segment, i
 
 constexpr int64_t kPiece = 131072;  // elements of a dense tensor per task: what is asked for ahead is its own
 
-/// y = f(x, y's place, lanes) elementwise over matrices or vectors of any type pair. `in_place`: y is read
-/// too.
-template <class F>
-void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& x, const F& f,
-         bool in_place = false) {
+/// y = f(x, y's place, lanes) elementwise over matrices or vectors of any type pair; whether f reads y's
+/// place.
+template <bool kReadsY = false, class F>
+void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& x, const F& f) {
   ZT_CHECK(y.rows() == x.rows() && y.row_size() == x.row_size(), op, ": y is ", y.shape_text(), ", x is ",
            x.shape_text());
   const bool flat = y.dense() && x.dense();  // then cut into even pieces whatever the shape
@@ -98,16 +98,24 @@ void map(const char* op, const ThreadPool& pool, const Tensor& y, const Tensor& 
   dispatch(y.dtype(), [&]<class Y>(Y) {
     dispatch(x.dtype(), [&]<class X>(X) {
       const int64_t ahead = flat ? kAheadBytes / int64_t(sizeof(X)) : ahead_of(x);
-      with_streaming(y, in_place || y.raw() == x.raw(), [&]<bool kStream>() {
+      with_streaming(y, kReadsY || y.raw() == x.raw(), [&]<bool kStream>() {
         for_rows(
             pool, rows,
             [&](int64_t t) {
               Y* to = y.data<Y>() + t * (flat ? width : y.row_stride());
               const X* from = x.data<X>() + t * (flat ? width : x.row_stride());
               const int64_t count = flat ? std::min(width, x.size() - t * width) : width;
+              int64_t begin = 0;
+              if constexpr (!kReadsY && std::is_same_v<X, bf16> && std::is_same_v<Y, bf16>)
+                for (; begin + 2 * simd::kLanes <= count; begin += 2 * simd::kLanes) {
+                  simd::ask(from + begin + ahead);
+                  const simd::Pair v = simd::load_pair(from + begin);
+                  simd::put_pair<kStream>(to + begin, {f(v.first, to, 0), f(v.second, to, 0)});
+                }
               for_lanes(
-                  count, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
-                    put<kStream>(to + i, f(load_ahead(from + i, n, ahead), to + i, n), n);
+                  count - begin, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+                    put<kStream>(to + begin + i, f(load_ahead(from + begin + i, n, ahead), to + begin + i, n),
+                                 n);
                   });
             },
             flat ? 1 : kSumRows);
@@ -143,8 +151,18 @@ void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor&
             Dx* to = dx.row<Dx>(t);
             const Dy* gradient = dy.row<Dy>(t);
             const X* from = x.row<X>(t);
+            int64_t begin = 0;
+            if constexpr (std::is_same_v<X, bf16> && std::is_same_v<Dy, bf16> && std::is_same_v<Dx, bf16>)
+              for (; begin + 2 * simd::kLanes <= D; begin += 2 * simd::kLanes) {
+                simd::ask(gradient + begin + ahead_dy);
+                simd::ask(from + begin + ahead_x);
+                const simd::Pair d = simd::load_pair(gradient + begin), v = simd::load_pair(from + begin);
+                simd::put_pair<false>(to + begin, {d.first * slope<kActivation, kDegree<Dx>>(v.first),
+                                                   d.second * slope<kActivation, kDegree<Dx>>(v.second)});
+              }
             for_lanes(
-                D, [&](int64_t i, int64_t n) __attribute__((always_inline)) {
+                D - begin, [&](int64_t k, int64_t n) __attribute__((always_inline)) {
+                  const int64_t i = begin + k;
                   const F16 d = load_ahead(gradient + i, n, ahead_dy), v = load_ahead(from + i, n, ahead_x);
                   store(to + i, d * slope<kActivation, kDegree<Dx>>(v), n);
                 });
@@ -243,8 +261,7 @@ void CpuOps::zero(const Tensor& x) const {
 void CpuOps::add(const Tensor& y, const Tensor& x) const {
   ZT_CHECK(y.dtype() == DType::kF32 && x.dtype() == DType::kF32, "add: y is ", y.shape_text(), ", x is ",
            x.shape_text(), ", expected f32");
-  map(
-      "add", pool_, y, x, [](F16 v, const auto* to, int64_t n) { return load(to, n) + v; }, true);
+  map<true>("add", pool_, y, x, [](F16 v, const auto* to, int64_t n) { return load(to, n) + v; });
 }
 
 }  // namespace zoetrope

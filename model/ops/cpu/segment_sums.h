@@ -97,8 +97,8 @@ inline constexpr int64_t kStreamBytes = int64_t(4) << 20;
 /// at hand.
 template <class Run>
 void with_streaming(const Tensor& y, bool in_place, const Run& run) {
-  const bool aligned =
-      reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 && (y.dims() == 1 || y.row_stride() % simd::kLanes == 0);
+  const bool aligned = reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 &&
+                       (y.dims() == 1 || y.row_stride() * int64_t(size_of(y.dtype())) % 64 == 0);
   if (!in_place && aligned && y.bytes() >= kStreamBytes) run.template operator()<true>();
   else run.template operator()<false>();
 }
