@@ -28,7 +28,16 @@ struct CaptionFile {
   std::string text, problem;
 };
 
+/// Reading a pipe would wait for ever, reading a device never end.
+bool is_pipe_or_device(const std::string& path) {
+  std::error_code error;
+  const bool is_other = fs::is_other(path, error);
+  return !error && is_other;
+}
+
 CaptionFile read_caption(const std::string& path) {
+  if (is_pipe_or_device(path))
+    return {"", "its caption file is not a regular file (a pipe, socket or device)"};
   std::string bytes;
   try {
     bytes = read_file(path);
@@ -50,6 +59,8 @@ std::string below_source(const std::string& source, const std::string& table, co
 RowsByPath read_tables(const std::string& source, const std::vector<std::string>& tables) {
   RowsByPath rows;
   for (const std::string& table : tables) {
+    ZT_REQUIRE(!is_pipe_or_device(source + "/" + table), "'", source, "/", table,
+               "' is a pipe, socket or device, expected a file; remove it or write the captions into a file");
     const std::string text = read_file(source + "/" + table);
     const bool is_csv = extension_of(table) == ".csv";
     for (MetadataRow& row : is_csv ? read_metadata_csv(text, table) : read_metadata_jsonl(text, table)) {

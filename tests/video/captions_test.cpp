@@ -1,5 +1,7 @@
 // Captions and metadata tables as people write them.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/support/media.h"
 #include "tests/support/small_dataset.h"
@@ -159,6 +161,16 @@ TEST(Pairing, ReadsTablesOfEveryFolder) {
                                            "film.mp4#1=second", "gone.mp4!no such fi", "sub/c.mp4=C"}));
   write_text(folder.path() + "/sub/metadata.csv", "file_name,text\nc.mp4,C\nc.mp4,D\n");
   EXPECT_EQ(planned(folder.path()).back(), "sub/c.mp4!two differ");
+}
+
+TEST(Pairing, NeverReadsPipesAndDevices) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.mp4", "b.mp4"}) write_text(folder.path() + "/" + name, "x");
+  ASSERT_EQ(mkfifo((folder.path() + "/a.txt").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/zero", (folder.path() + "/b.txt").c_str()), 0);
+  EXPECT_EQ(planned(folder.path()), (std::vector<std::string>{"a.mp4!its captio", "b.mp4!its captio"}));
+  ASSERT_EQ(mkfifo((folder.path() + "/metadata.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(planned(folder.path()), Error);
 }
 
 TEST(Pairing, WritesNamesThatAreNotUtf8AndKeepsThemApart) {
