@@ -169,7 +169,10 @@ int run_command_line(int argc, char** argv, std::vector<Command>& commands, cons
                      const std::string& version) {
   try {
     Parser parser(commands, about, version);
-    return run_parsed(parser, argc, argv, version);
+    const int code = run_parsed(parser, argc, argv, version);
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    ZT_REQUIRE(written, "can't write all of the output to stdout; a full disk, or a closed descriptor?");
+    return code;
   } catch (const UsageError& error) {
     log_error(error.what());
     return 2;

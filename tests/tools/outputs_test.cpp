@@ -66,6 +66,16 @@ TEST(Outputs, MeasuringCommandsDoToo) {
                  "No such file");
 }
 
+TEST(Outputs, AFullStdoutIsAnError) {
+  const std::string zoetrope = "'" ZT_BINARY "'";
+  for (const std::string& words : {zoetrope + " --version >/dev/full", zoetrope + " plan --help >&-"}) {
+    const Finished finished = run_process({"sh", "-c", words});
+    EXPECT_EQ(finished.exit_code, 3) << words << ": " << finished.output;
+    EXPECT_NE(finished.output.find("error: can't write all of the output to stdout"), std::string::npos)
+        << finished.output;
+  }
+}
+
 TEST(Outputs, AFullDiskLeavesNoHalfCheckpointAndTheRunGoesOn) {
   const testing_support::TrainingFixture fixture;
   const std::string run = fixture.run("full");
