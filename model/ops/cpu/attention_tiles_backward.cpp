@@ -3,7 +3,8 @@
 // after the other; blocks of queries meet the span's blocks of keys. dk and dv are summed up transposed.
 #include <algorithm>
 
-#include "model/ops/cpu/attention_tiles.h"
+#include "model/ops/cpu/attention_scores.h"
+#include "model/ops/cpu/tile_lines.h"
 
 #if ZT_TILES
 namespace zoetrope::cpu {

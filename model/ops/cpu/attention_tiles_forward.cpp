@@ -3,7 +3,7 @@
 // tiles and their exponentials on vectors in turns, then output by tiles.
 #include <algorithm>
 
-#include "model/ops/cpu/attention_tiles.h"
+#include "model/ops/cpu/attention_scores.h"
 
 #if ZT_TILES
 namespace zoetrope::cpu {

@@ -90,7 +90,7 @@ void pack_whole_step(bf16* to, const bf16* from, int64_t from_row, float* sums) 
       }
       _mm512_storeu_ps(column_sums, _mm512_add_ps(even, odd));
     }
-    if constexpr (kSide == Side::kLeft) transpose_words_of(line);
+    if constexpr (kSide == Side::kLeft) transpose_lines(line);
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * kStepTerms, line[i]);
   };

@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "model/ops/cpu/tiles.h"
 
 namespace zoetrope::cpu {
 
-inline constexpr int64_t kPanel = 32;  ///< rows of the left operand, or columns of the right one, per panel
 inline constexpr int64_t kStepTerms = 32;  ///< terms of each sum per step
 inline constexpr int64_t kStepElements = kPanel * kStepTerms;
 /// Steps per block at most: a left and a right panel of a block, 24 KiB each, fit the first-level cache.

@@ -19,7 +19,7 @@ struct PairOrder {
 };
 
 /// Swaps rows and columns of 16 x 16 words.
-inline __attribute__((always_inline)) void transpose_words_of(__m512i (&line)[16]) {
+inline __attribute__((always_inline)) void transpose_lines(__m512i (&line)[16]) {
   __m512i a[16], b[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i += 2) {

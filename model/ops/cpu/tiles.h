@@ -16,6 +16,7 @@
 
 namespace zoetrope::cpu {
 
+inline constexpr int64_t kPanel = 32;  ///< rows or columns of two tiles, which products take at a time
 inline constexpr int64_t kTileBytes = 1024;
 inline constexpr int64_t kTileHalves = kTileBytes / 2, kTileFloats = kTileBytes / 4;  // elements
 
