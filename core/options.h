@@ -63,12 +63,13 @@ class OptionSet {
 /// Reads a TOML file into the set's targets; fields that the file does not name keep their values.
 /// `ignored_tables`: tables that other subcommands own, accepted and skipped.
 /// Throws: UsageError with file and line on unknown or duplicate keys, unknown tables, wrong types,
-/// values outside the choices, and TOML syntax errors.
-void load_toml(const OptionSet& set, const std::string& path,
-               const std::vector<std::string>& ignored_tables = {});
+/// values outside the choices, and TOML syntax errors. Returns the names of the fields that the file names.
+std::vector<std::string> load_toml(const OptionSet& set, const std::string& path,
+                                   const std::vector<std::string>& ignored_tables = {});
 /// The same from a string; `name` stands for the file in messages.
-void load_toml_text(const OptionSet& set, const std::string& text, const std::string& name,
-                    const std::vector<std::string>& ignored_tables = {});
+std::vector<std::string> load_toml_text(const OptionSet& set, const std::string& text,
+                                        const std::string& name,
+                                        const std::vector<std::string>& ignored_tables = {});
 
 /// The tables of the set as TOML, comments with each field's help; reading it back gives the same values
 /// bit for bit.

@@ -151,23 +151,28 @@ std::string comment_of(const Option& option) {
 
 }  // namespace
 
-void load_toml_text(const OptionSet& set, const std::string& text, const std::string& name,
-                    const std::vector<std::string>& ignored_tables) {
+std::vector<std::string> load_toml_text(const OptionSet& set, const std::string& text,
+                                        const std::string& name,
+                                        const std::vector<std::string>& ignored_tables) {
   try {
     const toml::table root = toml::parse(std::string_view(text), std::string_view(name));
     Reader(set, name).read(root, ignored_tables);
+    std::vector<std::string> named;
+    for (const Option& option : set.options())
+      if (root[option.table][option.name]) named.push_back(option.name);
+    return named;
   } catch (const toml::parse_error& error) {
     throw UsageError(where_in(name, error.source()) + std::string(error.description()));
   }
 }
 
-void load_toml(const OptionSet& set, const std::string& path,
-               const std::vector<std::string>& ignored_tables) {
+std::vector<std::string> load_toml(const OptionSet& set, const std::string& path,
+                                   const std::vector<std::string>& ignored_tables) {
   std::string text;
   try {
     text = read_file(path);
   } catch (const Error& error) { throw UsageError(error.what()); }
-  load_toml_text(set, text, path, ignored_tables);
+  return load_toml_text(set, text, path, ignored_tables);
 }
 
 std::string dump_toml(const OptionSet& set) {

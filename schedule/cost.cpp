@@ -1,5 +1,6 @@
 #include "schedule/cost.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -23,6 +24,34 @@ OptionSet options_of(CostModel& cost) {
   return options;
 }
 
+/// Throws: UsageError that names the fields, none of which has a value that would be true of any machine.
+void require_all(const OptionSet& options, const std::vector<std::string>& named, const std::string& path) {
+  std::string missing;
+  for (const Option& option : options.options())
+    if (option.name != "exchange-ns" && std::find(named.begin(), named.end(), option.name) == named.end())
+      missing += (missing.empty() ? "" : ", ") + option.name;
+  if (!missing.empty())
+    throw UsageError(join_message(path, ": table [cost] lacks ", missing,
+                                  "; the file is cut or not a cost set: write it anew with 'zoetrope "
+                                  "profile --out FILE'"));
+}
+
+/// What FixedCost does not look at.
+void check_ranges(const CostModel& cost) {
+  constexpr int64_t kLeastMemory = int64_t(1) << 20, kMostMemory = int64_t(1) << 50, kMostRanks = 1 << 16;
+  const double flops = cost.gemm_flops, error = cost.fit_error;
+  ZT_REQUIRE(flops == 0 || (flops >= 1e6 && flops <= 1e18), "cost: gemm-flops is ", flops,
+             ", expected 0 (not measured) or 1e6 to 1e18 FLOP/s");
+  ZT_REQUIRE(cost.memory_per_rank == 0 ||
+                 (cost.memory_per_rank >= kLeastMemory && cost.memory_per_rank <= kMostMemory),
+             "cost: memory-per-rank is ", cost.memory_per_rank, ", expected 0 (not given) or ", kLeastMemory,
+             " to ", kMostMemory, " bytes");
+  ZT_REQUIRE(cost.ranks_per_node >= 1 && cost.ranks_per_node <= kMostRanks, "cost: ranks-per-node is ",
+             cost.ranks_per_node, ", expected 1 to ", kMostRanks);
+  ZT_REQUIRE(std::isfinite(error) && error >= 0, "cost: fit-error is ", error,
+             ", expected a finite number, 0 or more");
+}
+
 }  // namespace
 
 FixedCost::FixedCost(const CostModel& cost)
@@ -42,9 +71,10 @@ FixedCost::FixedCost(const CostModel& cost)
 CostModel read_cost(const std::string& path) {
   CostModel cost;
   const OptionSet options = options_of(cost);
-  load_toml(options, path);
+  require_all(options, load_toml(options, path), path);
   try {
     FixedCost{cost};
+    check_ranges(cost);
   } catch (const Error& problem) { throw UsageError(join_message(path, ": ", problem.what())); }
   return cost;
 }

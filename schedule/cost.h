@@ -50,7 +50,9 @@ struct CostModel {
   }
 };
 
-/// One table [cost]. Throws: UsageError with file and line.
+/// One table [cost] with every field but `exchange-ns`: files from before it was measured lack it, and
+/// planned with none, which 0 says. Throws: UsageError naming the file and what is missing, or key, value and
+/// range.
 CostModel read_cost(const std::string& path);
 void write_cost(const std::string& path, const CostModel& cost);  ///< atomically
 /// A built-in set by name, or a file. Throws: UsageError that lists the names.
