@@ -57,7 +57,7 @@ class Comm {
   virtual std::vector<std::byte> all_gather(const void* data, int64_t bytes) = 0;
   virtual void broadcast(void* data, int64_t bytes, int root) = 0;
   virtual void barrier() = 0;
-  /// Ends all ranks after an error, naming it.
+  /// Ends all ranks after an error, naming it; with an empty message, one that was named already.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
 };
 

@@ -121,7 +121,7 @@ class MpiComm : public Comm {
   }
   void barrier() override { check_mpi(MPI_Barrier(collectives_), "MPI_Barrier"); }
   [[noreturn]] void abort(const std::string& message) override {
-    log_error(message);
+    if (!message.empty()) log_error(message);
     MPI_Abort(MPI_COMM_WORLD, 3);
     std::_Exit(3);  // MPI_Abort is not declared noreturn
   }

@@ -158,16 +158,16 @@ int run_here(Comm& comm, RankReport& report, const std::function<int(Comm&)>& bo
   try {
     return int(comm.all_reduce_max(body(comm)));
   } catch (const UsageError& error) {
-    // Every rank finds the same fault in the same flags: the first one says so.
     if (comm.size() == 1) throw;
-    report.fails();
-    if (comm.rank() > 0) sleep(2);
-    log_error(error.what());
+    if (!report.fails(error.what())) {
+      // Every rank finds the same fault in the same flags: the first one says so.
+      if (comm.rank() > 0) sleep(2);
+      log_error(error.what());
+    }
     std::_Exit(2);
   } catch (const std::exception& error) {
     if (comm.size() == 1) throw;
-    report.fails();
-    comm.abort(error.what());
+    comm.abort(report.fails(error.what()) ? "" : error.what());
   }
   return 3;
 }

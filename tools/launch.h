@@ -14,9 +14,10 @@ namespace zoetrope {
 /// Runs `body` on every rank and returns the largest exit code of all.
 /// Inside mpirun or srun it runs here, on the ranks that they gave; otherwise one rank runs here and more are
 /// started by `launch_ranks` with this process's own command line. `num_ranks` 0: one, or what mpirun gave.
-/// An error on one rank ends all, naming the rank. `saves_on_stop`: the body holds a StopSignal, so that the
-/// launcher hands stop signals on; else it ends the ranks itself.
-/// Throws: UsageError when `num_ranks` is negative, or given and not what mpirun gave, 1 included.
+/// An error on one rank ends all, naming the rank; `launch_ranks` prints what several ranks say once.
+/// `saves_on_stop`: the body holds a StopSignal, so that the launcher hands stop signals on; else it ends the
+/// ranks itself. Throws: UsageError when `num_ranks` is negative, or given and not what mpirun gave, 1
+/// included.
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop = false);
 
 /// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their

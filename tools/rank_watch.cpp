@@ -13,11 +13,14 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "core/log.h"
 
 namespace zoetrope {
 namespace {
 
 constexpr const char* kVariable = "ZOETROPE_LAUNCHED";
+constexpr std::string_view kFails = "fails ";
+constexpr size_t kMostBytes = 1 << 16;  // of one message; a socket's usual buffer is three times as large
 
 /// An abstract address: no file that a kill could leave behind.
 socklen_t fill_address(const std::string& name, sockaddr_un& address) {
@@ -101,15 +104,19 @@ void RankWatch::handle(int descriptor) {
   if (descriptor == listener_) return accept_rank();
   const auto rank = ranks_.find(descriptor);
   if (rank == ranks_.end()) return;
-  char text[32] = "";
-  const ssize_t length = recv(descriptor, text, sizeof text - 1, MSG_DONTWAIT);
+  std::string text(kMostBytes, '\0');
+  const ssize_t length = recv(descriptor, text.data(), text.size(), MSG_DONTWAIT);
   if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (length > 0 && std::strcmp(text, "done") == 0) {
+  text.resize(length > 0 ? size_t(length) : 0);
+  if (text == "done") {
     rank->second.rank = -1;
-  } else if (length > 0 && std::strcmp(text, "fails") == 0) {
+  } else if (text.starts_with(kFails)) {
     explained_ = true;
-  } else if (length > 0) {
-    rank->second.rank = std::atoi(text);
+    const std::string message = text.substr(kFails.size());
+    if (!message.empty() && said_.insert(message).second)
+      log_error(join_message("rank ", rank->second.rank, ": ", message));
+  } else if (!text.empty()) {
+    rank->second.rank = std::atoi(text.c_str());
     ++num_seen_;
   } else {
     if (rank->second.rank >= 0 && !explained_ && !death_) death_ = rank->second;
@@ -139,8 +146,15 @@ RankReport::~RankReport() {
   if (socket_ >= 0) close(socket_);
 }
 
-void RankReport::say(const char* word) {
-  if (socket_ >= 0) (void)!send(socket_, word, std::strlen(word), MSG_NOSIGNAL);
+bool RankReport::fails(const std::string& message) {
+  const std::string text = std::string(kFails) + message;
+  if (text.size() <= kMostBytes && say(text)) return true;
+  say(kFails);
+  return false;
+}
+
+bool RankReport::say(std::string_view text) {
+  return socket_ >= 0 && send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 }  // namespace zoetrope

@@ -1,16 +1,20 @@
-// How the launcher learns which rank died first: every rank holds a socket to it, which the kernel closes
-// with the process. mpirun alone knows the ranks as its children, and it ends the others within milliseconds.
+// How the launcher learns which rank died first, and why: every rank holds a socket to it, which the kernel
+// closes with the process. mpirun alone knows the ranks as its children, and it ends the others within
+// milliseconds.
 #pragma once
 
 #include <sys/types.h>
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace zoetrope {
 
 /// The launcher's side: listens before mpirun starts, then collects what ranks say and which ones vanish.
+/// Prints the ranks' errors as they come, each message once, naming the first rank that sent it.
 class RankWatch {
  public:
   /// Throws: Error when the system gives no socket.
@@ -44,6 +48,7 @@ class RankWatch {
   std::string address_;
   std::map<int, Death> ranks_;  ///< by descriptor
   bool explained_ = false;      ///< a rank said that it ends all
+  std::set<std::string> said_;  ///< errors that were printed
   std::optional<Death> death_;
   int num_seen_ = 0;
 };
@@ -55,11 +60,11 @@ class RankReport {
   ~RankReport();  ///< says that this rank is done
   RankReport(const RankReport&) = delete;
   RankReport& operator=(const RankReport&) = delete;
-  /// Says that this rank is about to end all, with an error that it names itself.
-  void fails() { say("fails"); }
+  /// Says that this rank is about to end all, and why. False when no launcher will print the message.
+  bool fails(const std::string& message);
 
  private:
-  void say(const char* word);
+  bool say(std::string_view text);
   int socket_ = -1;
 };
 

@@ -74,7 +74,7 @@ std::shared_ptr<ShardReader> Dataset::State::reader(size_t shard) {
 
 void Dataset::State::check_manifest(const std::string& manifest) const {
   ZT_REQUIRE(content_hash(manifest) == summary.manifest_hash, "'", folder,
-             "/manifest.jsonl was changed since dataset.json was written; ingest the clips again");
+             "/manifest.jsonl' was changed since dataset.json was written; ingest the clips again");
 }
 
 void Dataset::State::add_shard(size_t shard, const std::vector<const ManifestEntry*>& lines) {

@@ -25,6 +25,7 @@ int run_mode(Comm& comm, const std::string& mode, int code) {
     if (comm.rank() == 1) throw Error("data/shard-00003.h5: cannot read");
     comm.barrier();
   }
+  if (mode == "fail-all") throw Error("data/none: no such file");
   if (mode == "linger") {
     std::printf("rank %d has pid %d\n", comm.rank(), int(getpid()));
     std::fflush(stdout);

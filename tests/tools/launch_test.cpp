@@ -62,12 +62,17 @@ TEST(Launch, ErrorOnOneRankEndsAllNamingRankAndFile) {
       << finished.output;
 }
 
-TEST(Launch, WrongUseIsSaidOnce) {
+TEST(Launch, WhatEveryRankFindsIsSaidOnce) {
   if (!mpi_built()) GTEST_SKIP() << "this build has no MPI";
-  const Finished finished = run_process({probe(), "2", "usage"});
-  EXPECT_EQ(finished.exit_code, 2) << finished.output;
-  const std::string message = "--frames 0: must be positive";
-  EXPECT_EQ(finished.output.find(message), finished.output.rfind(message)) << finished.output;
+  for (const auto& [mode, exit_code, message] :
+       {std::tuple{"usage", 2, "--frames 0: must be positive"}, {"fail-all", 3, "data/none: no such file"}}) {
+    const Finished finished = run_process({probe(), "3", mode});
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.output;
+    for (const std::string text : {"error: ", message}) {
+      EXPECT_TRUE(contains(finished.output, text)) << finished.output;
+      EXPECT_EQ(finished.output.find(text), finished.output.rfind(text)) << finished.output;
+    }
+  }
 }
 
 TEST(Launch, ARankThatEndsWithoutAWordIsAFailure) {

@@ -44,6 +44,20 @@ TEST(TrainDataMisuse, ADamagedPayloadNamesFileAndSampleOnce) {
   }
 }
 
+TEST(TrainDataMisuse, ADamagedFileIsSaidOnceForAllRanks) {
+  for (const std::string name : {"dataset.json", "manifest.jsonl", "shard-00000.h5"}) {
+    const TrainingFixture fixture;
+    const std::string path = fixture.data().folder() + "/" + name;
+    write_file_atomically(path, read_file(path) + "{");
+    const Finished finished = fixture.train(fixture.run("run"), {"--ranks", "3", "--steps", "1"});
+    EXPECT_EQ(finished.exit_code, 3) << finished.output;
+    const size_t at = finished.output.find("error: ");
+    ASSERT_NE(at, std::string::npos) << finished.output;
+    EXPECT_EQ(at, finished.output.rfind("error: ")) << finished.output;
+    EXPECT_NE(finished.output.find("'" + path + "'", at), std::string::npos) << finished.output;
+  }
+}
+
 TEST(TrainDataMisuse, ANonFiniteLossNamesStepSamplesAndClipsAndKeepsTheCheckpoint) {
   const TrainingFixture fixture;
   const std::string run = fixture.run("diverging");
