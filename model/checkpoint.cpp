@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -34,7 +35,18 @@ std::string text_of(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-/// Copies a file's tensors into views, strictly: the same names, shapes and types on both sides.
+/// Throws: Error naming file, tensor and element when a value is NaN or infinite.
+void require_finite(const std::string& path, const std::vector<NamedTensor>& views, const char* consequence) {
+  for (const NamedTensor& view : views) {
+    const float* begin = view.flat.data<float>();
+    const float* end = begin + view.flat.size();
+    const float* found = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
+    ZT_REQUIRE(found == end, "'", path, "', tensor '", view.name, "': element ", found - begin, " is ",
+               *found, ", not finite", consequence);
+  }
+}
+
+/// Copies a file's tensors into views, strictly: the same names, shapes and types on both sides, all finite.
 void load_into(const std::string& path, const std::vector<NamedTensor>& views) {
   std::map<std::string, NamedTensor> found;
   for (NamedTensor& tensor : read_safetensors(path)) found.emplace(tensor.name, std::move(tensor));
@@ -49,6 +61,9 @@ void load_into(const std::string& path, const std::vector<NamedTensor>& views) {
     copy(view.flat, at->second.flat);
     found.erase(at);
   }
+  require_finite(
+      path, views,
+      "; nothing can be computed with it: remove the checkpoint's folder and go on from an older one");
   ZT_REQUIRE(found.empty(), "'", path, "' holds a tensor '", found.begin()->first,
              "' that this model does not have");
 }
@@ -124,6 +139,16 @@ void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const
   std::snprintf(name, sizeof name, "step-%06lld", static_cast<long long>(checkpoint.step));
   const fs::path root = fs::path(run) / "checkpoints", folder = root / name,
                  partial = root / (std::string(name) + ".partial");
+  const std::vector<NamedTensor> values = named_views(parameters, parameters.values(), "");
+  std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
+  for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
+  const std::vector<NamedTensor> averages =
+      ema.defined() ? named_views(parameters, ema, "") : std::vector<NamedTensor>{};
+  for (const auto& [file, views] : {std::pair{"/model.safetensors", &values},
+                                    {"/optimizer.safetensors", &moments},
+                                    {"/ema.safetensors", &averages}})
+    require_finite(folder.string() + file, *views,
+                   ", so it is not saved; the learning rate may be too high. Earlier checkpoints stay");
   std::error_code failed;
   fs::create_directories(root, failed);
   ZT_REQUIRE(!failed, "can't create '", root.string(), "': ", failed.message());
@@ -139,13 +164,9 @@ void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const
   } const give_room_back{partial};
   const std::map<std::string, std::string> metadata{{"format", "zoetrope"},
                                                     {"step", std::to_string(checkpoint.step)}};
-  write_safetensors(partial / "model.safetensors", named_views(parameters, parameters.values(), ""),
-                    metadata);
-  std::vector<NamedTensor> moments = named_views(parameters, first, "first.");
-  for (NamedTensor& view : named_views(parameters, second, "second.")) moments.push_back(std::move(view));
+  write_safetensors(partial / "model.safetensors", values, metadata);
   write_safetensors(partial / "optimizer.safetensors", moments, metadata);
-  if (ema.defined())
-    write_safetensors(partial / "ema.safetensors", named_views(parameters, ema, ""), metadata);
+  if (ema.defined()) write_safetensors(partial / "ema.safetensors", averages, metadata);
   write_file_atomically(partial / "state.json", checkpoint.state_json);
   write_file_atomically(partial / "DONE", done_text(partial));
   put_in_place(partial, folder);

@@ -33,13 +33,15 @@ struct Checkpoint {
 
 /// Writes RUN/checkpoints/step-NNNNNN via a temporary folder: model, optimizer (first, second), ema when
 /// defined, state.json, DONE with every file's size and content hash; all synced; then renamed.
+/// Throws: Error naming file and tensor when a value is not finite: nobody could go on from such a
+/// checkpoint, and it would push older ones out.
 void save_checkpoint(const std::string& run, const Checkpoint& checkpoint, const Parameters& parameters,
                      const Tensor& first, const Tensor& second, const Tensor& ema);
-/// Loads into the same buffers, strictly: every name and shape must match, every file be as DONE lists it.
-/// Throws: Error naming file, tensor, found and expected.
+/// Loads into the same buffers, strictly: every name and shape must match, every value be finite, every file
+/// be as DONE lists it. Throws: Error naming file, tensor, found and expected.
 Checkpoint load_checkpoint(const std::string& folder, const Parameters& parameters, const Tensor& first,
                            const Tensor& second, const Tensor& ema);
-/// Loads model values alone (the EMA when `use_ema` and present); for sampling.
+/// Loads model values alone (the EMA when `use_ema` and present), as strictly; for sampling.
 Checkpoint load_weights(const std::string& folder, const Parameters& parameters, bool use_ema,
                         bool* used_ema = nullptr);
 /// Reads state.json alone.

@@ -2,7 +2,6 @@
 //   clip -> tokens -> shard (ingest) | plan -> micro-batch -> rank -> loss -> gradients -> optimizer ->
 //   checkpoint
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 
 #include "core/log.h"
@@ -57,20 +56,10 @@ StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& p
   return m;
 }
 
-/// A checkpoint that nobody could go on from would push older ones out.
-void require_finite(const TrainSetup& setup, const Rank& rank, int64_t step) {
-  for (const Tensor& part : {rank.parameters.values(), rank.optimizer.first(), rank.optimizer.second()})
-    ZT_REQUIRE(
-        std::isfinite(rank.ops->sum_squares(part)), "step ", step,
-        ": after its update weights or moments are not finite, so it is not saved; the learning rate (",
-        learning_rate_at(setup.config.optimisation, step - 1), ") may be too high. Earlier checkpoints stay");
-}
-
 void save(const TrainSetup& setup, RunState& state, const Rank& rank, int64_t step, int64_t draws) {
   state.step = step;
   state.draws = draws;
   if (rank.comm.rank() == 0) {
-    require_finite(setup, rank, step);
     save_checkpoint(setup.run, {step, to_json(state)}, rank.parameters, rank.optimizer.first(),
                     rank.optimizer.second(), rank.optimizer.ema());
     prune_checkpoints(setup.run, setup.config.checkpoint.keep);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -67,6 +68,31 @@ TEST_F(CheckpointTest, ComesBackBitEqual) {
     EXPECT_EQ(std::memcmp(buffers[i].raw(), before[i].raw(), size_t(buffers[i].bytes())), 0) << i;
   EXPECT_EQ(read_checkpoint_state(folder).state_json, "{\"a\": 1}");
   EXPECT_EQ(read_checkpoint_state(folder).step, 20);
+}
+
+// One NaN or infinity in any buffer: nothing is written, and the error names the file and the tensor.
+TEST_F(CheckpointTest, ValuesThatAreNotFiniteAreNotSaved) {
+  const std::vector<std::pair<std::string, Tensor>> buffers{
+      {"model.safetensors', tensor '", model_.parameters.values()},
+      {"optimizer.safetensors', tensor 'first.", model_.optimizer.first()},
+      {"optimizer.safetensors', tensor 'second.", model_.optimizer.second()},
+      {"ema.safetensors', tensor '", model_.optimizer.ema()}};
+  for (const auto& [said, buffer] : buffers)
+    for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+      float& element = buffer.data<float>()[buffer.size() - 1];
+      const float before = element;
+      element = bad;
+      try {
+        save(1);
+        ADD_FAILURE() << said << " was saved with " << bad;
+      } catch (const Error& error) {
+        for (const std::string& text : {"step-000001/" + said, std::string("not finite, so it is not saved")})
+          EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+      }
+      element = before;
+    }
+  EXPECT_TRUE(list_checkpoints(folder_.path()).empty());
+  save(1);
 }
 
 TEST_F(CheckpointTest, UnfinishedOnesAreNotListedAndSavedAgain) {
