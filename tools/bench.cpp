@@ -67,7 +67,8 @@ int bench_ops(const BenchOptions& options, Comm& comm) {
   ops.text_rows = model.text_rows, ops.features = model.in_features();
   ops.precision = options.config.numerics.precision;
   ops.json = options.json;
-  return run_bench_ops(ops);
+  report_json(options, run_bench_ops(ops));
+  return 0;
 }
 
 int run(const BenchOptions& options, Comm& comm) {

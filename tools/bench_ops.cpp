@@ -281,7 +281,7 @@ void print_table(const OpsBench& b, const Bench& bench, double alternation) {
   std::printf("products and own loops in turn / sum of both alone: %.3f\n", alternation);
 }
 
-void print_json(const OpsBench& b, const Bench& bench, double alternation) {
+std::string to_json(const OpsBench& b, const Bench& bench, double alternation) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : bench.rows())
     rows.push_back({{"name", row.name},
@@ -290,17 +290,18 @@ void print_json(const OpsBench& b, const Bench& bench, double alternation) {
                     {"bytes", row.bytes},
                     {"per_step", row.per_step},
                     {"peak_share", row.flops / row.seconds / bench.peak()}});
-  const nlohmann::json all{{"precision", b.precision},
+  const nlohmann::json all{{"bench", "ops"},
+                           {"precision", b.precision},
                            {"threads", b.threads},
                            {"peak_flops_per_second", bench.peak()},
                            {"alternation", alternation},
                            {"rows", rows}};
-  std::printf("%s\n", all.dump(2).c_str());
+  return all.dump(2);
 }
 
 }  // namespace
 
-int run_bench_ops(const OpsBench& b) {
+std::string run_bench_ops(const OpsBench& b) {
   ZT_REQUIRE(b.tokens >= b.sample_tokens && b.tokens % b.sample_tokens == 0 && b.width % b.heads == 0,
              "bench ops: ", b.tokens, " tokens must be a multiple of ", b.sample_tokens,
              " per sample, width ", b.width, " of ", b.heads, " heads");
@@ -319,9 +320,8 @@ int run_bench_ops(const OpsBench& b) {
   bench.flow();
   bench.optimizer();
   const double alternation = bench.alternation();
-  if (b.json) print_json(b, bench, alternation);
-  else print_table(b, bench, alternation);
-  return 0;
+  if (!b.json) print_table(b, bench, alternation);
+  return to_json(b, bench, alternation);
 }
 
 }  // namespace zoetrope

@@ -14,7 +14,7 @@ struct OpsBench {
   bool json = false;
 };
 
-/// Prints the table (or JSON) on stdout; returns the exit code.
-int run_bench_ops(const OpsBench& bench);
+/// Prints the table on stdout, unless `json` is set; returns its rows as JSON.
+std::string run_bench_ops(const OpsBench& bench);
 
 }  // namespace zoetrope

@@ -88,6 +88,23 @@ TEST(BenchCp, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(finished.output.find("'clever'"), std::string::npos) << finished.output;
 }
 
+TEST(BenchOps, WritesItsRowsToTheFileBesideTheTable) {
+  const TemporaryFolder folder;
+  const std::string out = folder.path() + "/ops.json";
+  const Finished finished = run_process({ZT_BINARY, "bench", "ops", "--config", kConfig, "--tokens", "64",
+                                         "--threads-per-rank", "1", "--out", out});
+  ASSERT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_NE(finished.output.find("sum of a step"), std::string::npos) << finished.output;
+  const nlohmann::json report = nlohmann::json::parse(read_file(out));
+  EXPECT_EQ(report.at("bench"), "ops");
+  EXPECT_GT(report.at("peak_flops_per_second"), 0);
+  ASSERT_FALSE(report.at("rows").empty());
+  for (const nlohmann::json& row : report.at("rows")) {
+    EXPECT_GT(row.at("seconds"), 0) << row;
+    EXPECT_NE(finished.output.find(row.at("name")), std::string::npos) << row;
+  }
+}
+
 TEST(Profile, WritesACostSetThatCanBeRead) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/cost.toml";
