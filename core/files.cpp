@@ -107,6 +107,18 @@ void sync_path(const std::string& path) {
              "': ", std::strerror(error));  // some folders can't be
 }
 
+bool lies_in(const std::string& inner, const std::string& outer) {
+  namespace fs = std::filesystem;
+  const auto real = [](const std::string& path) {
+    std::error_code hidden;  // a folder that may not be read: its links stay
+    const fs::path absolute = fs::absolute(path, hidden), canonical = fs::weakly_canonical(absolute, hidden);
+    const fs::path found = hidden ? absolute.lexically_normal() : canonical;
+    return found.has_filename() ? found : found.parent_path();  // "folder/" is "folder"
+  };
+  const fs::path below = real(inner), above = real(outer);
+  return std::mismatch(above.begin(), above.end(), below.begin(), below.end()).first == above.end();
+}
+
 void check_writable(const std::string& path) {
   require_replaceable(path);
   // A name of this process: ranks and an interrupted run's PATH.partial are not in the way.

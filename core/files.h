@@ -37,6 +37,8 @@ void write_file_atomically(const std::string& path, std::string_view content);
 /// For work that ends in a file: finds at its start what would keep `write_file_atomically` from making it.
 /// Throws: Error naming the file and the reason.
 void check_writable(const std::string& path);
+/// Whether `inner` is the folder `outer` or lies below it, links followed; neither needs to exist.
+bool lies_in(const std::string& inner, const std::string& outer);
 /// Syncs a finished file or a folder to disk.
 void sync_path(const std::string& path);
 

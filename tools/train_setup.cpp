@@ -26,6 +26,19 @@ std::string resolved_toml(const TrainConfig& config) {
   return dump_toml(set);
 }
 
+/// Run and data set must not mix: an ingest run again, or a checkpoint pruned, would take the other's files.
+void check_apart(const std::string& run, const std::string& data) {
+  if (!std::filesystem::exists(data)) return;  // opening it says so
+  if (lies_in(run, data))
+    throw UsageError(
+        join_message("--run '", run, "' lies in the data set '", data,
+                     "', expected a folder of its own: give --run a folder beside the data set"));
+  if (lies_in(data, run + "/checkpoints"))
+    throw UsageError(join_message("the data set '", data, "' lies in '", run,
+                                  "/checkpoints', where training removes old folders: move the data set, or "
+                                  "give another --run"));
+}
+
 }  // namespace
 
 void TrainSetup::check_flags() const {
@@ -33,6 +46,7 @@ void TrainSetup::check_flags() const {
     throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
   if (run.empty())
     throw UsageError("no run folder: give --run RUN, where config, metrics and checkpoints go");
+  check_apart(run, config.data.data);
   if (steps < 0) throw UsageError(join_message("--steps ", steps, ", expected a positive number of steps"));
   const std::set<std::string> known{"cost", "memory", "config", "data"};
   for (const std::string& change : changes)

@@ -1,6 +1,5 @@
 #include "video/ingest.h"
 
-#include <algorithm>
 #include <cmath>
 #include <condition_variable>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "core/files.h"
 #include "core/thread_pool.h"
 #include "video/dataset_writer.h"
 #include "video/journal.h"
@@ -61,11 +61,6 @@ DatasetRules rules_of(const IngestRequest& request) {
   return rules;
 }
 
-bool lies_in(const fs::path& inner, const fs::path& outer) {
-  const auto mismatch = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-  return mismatch.first == outer.end();
-}
-
 void check_request(const IngestRequest& request) {
   const auto require = [](bool good, auto&&... parts) {
     if (!good) throw UsageError(join_message(parts...));
@@ -73,10 +68,8 @@ void check_request(const IngestRequest& request) {
   const Patch& patch = request.decode.size.patch;
   require(fs::is_directory(request.source), "SOURCE '", request.source, "' is not a folder");
   require(!request.dataset.empty(), "DATASET is empty; name a folder");
-  const fs::path source = fs::weakly_canonical(fs::absolute(request.source)),
-                 dataset = fs::weakly_canonical(fs::absolute(request.dataset));
-  require(!lies_in(dataset, source) && !lies_in(source, dataset), "DATASET '", request.dataset,
-          "' and SOURCE '", request.source, "' must not lie in each other");
+  require(!lies_in(request.dataset, request.source) && !lies_in(request.source, request.dataset), "DATASET '",
+          request.dataset, "' and SOURCE '", request.source, "' must not lie in each other");
   require(request.decode.fps >= 0.001 && request.decode.fps <= 1000, "--fps ", request.decode.fps,
           ": expected 0.001 to 1000");
   require(request.decode.max_seconds > 0, "--max-seconds ", request.decode.max_seconds,

@@ -2,7 +2,9 @@
 // something else under the names that a run needs. The real binary says so before it trains.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/files.h"
 #include "tests/support/training.h"
@@ -67,6 +69,41 @@ TEST_F(RunFolderMisuse, ResumeFromAnOlderStepWouldMixTwoCourses) {
                  {older, "already goes on to " + newest, "another --run"});
   EXPECT_EQ(fixture_.train(run_, {"--steps", "5", "--resume", newest}).exit_code, 0);
   EXPECT_EQ(fixture_.train(fixture_.run("other"), {"--steps", "3", "--resume", older}).exit_code, 0);
+}
+
+TEST_F(RunFolderMisuse, ADataSetIsNoRunFolderAndNoCheckpoint) {
+  const std::string data = fixture_.data().folder(), link = fixture_.run("link");
+  fs::create_directory_symlink(data, link);
+  const auto listing = [&] {
+    std::set<std::string> paths;
+    for (const auto& entry : fs::recursive_directory_iterator(data)) paths.insert(entry.path());
+    return paths;
+  };
+  const std::set<std::string> before = listing();
+  for (const std::string& run : {data, data + "/", data + "/run", data + "/a/../b/", link, link + "/run"})
+    for (const char* ranks : {"1", "2"}) {
+      const Finished finished = fixture_.train(run, {"--steps", "1", "--ranks", ranks});
+      EXPECT_EQ(finished.exit_code, 2) << run << ": " << finished.output;
+      for (const std::string& text : {"error: --run '" + run + "' lies in the data set '" + data + "'",
+                                      std::string("a folder beside the data set")})
+        EXPECT_NE(finished.output.find(text), std::string::npos) << text << "\n" << finished.output;
+    }
+  EXPECT_EQ(listing(), before);
+  fs::create_directories(run_);
+  fs::create_directory_symlink(fs::path(data).parent_path(), run_ + "/checkpoints");
+  expect_refused({"--steps", "1"}, 2, {"'" + data + "' lies in '" + run_ + "/checkpoints'", "another --run"});
+  EXPECT_EQ(listing(), before);
+}
+
+TEST_F(RunFolderMisuse, ADataSetBesideTheCheckpointsIsFine) {
+  fs::create_directories(run_);
+  fs::copy(fixture_.data().folder(), run_ + "/data", fs::copy_options::recursive);
+  std::vector<std::string> words = fixture_.command(run_, {"--steps", "1"});
+  std::replace(words.begin(), words.end(), fixture_.data().folder(), run_ + "/data");
+  const Finished finished = run_process(words);
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  const std::string alike = fixture_.data().folder() + "-run";  // a longer name is no folder below
+  EXPECT_EQ(fixture_.train(alike, {"--steps", "1"}).exit_code, 0);
 }
 
 TEST_F(RunFolderMisuse, FewerStepsThanTheCheckpointHasAreNotCalledDone) {
