@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "core/check.h"
 
@@ -32,6 +33,17 @@ void require_replaceable(const std::string& path) {
   struct stat info = {};
   ZT_REQUIRE(stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode), "can't write '", path,
              "': it is there and no file");
+}
+
+/// The first folder on the way to the path that this user may not enter; the path itself when there is none.
+std::filesystem::path first_closed(const std::filesystem::path& path) {
+  std::filesystem::path above;
+  for (const std::filesystem::path& part : path) {
+    above /= part;
+    if (access(above.c_str(), F_OK) == 0 && faccessat(AT_FDCWD, above.c_str(), X_OK, AT_EACCESS) != 0)
+      return above;
+  }
+  return path;
 }
 
 }  // namespace
@@ -96,6 +108,17 @@ std::string read_file(const std::string& path) {
   char buffer[1 << 16];
   while (const size_t n = file.read_some(buffer, sizeof buffer)) content.append(buffer, n);
   return content;
+}
+
+std::string message_of(const std::exception& error) {
+  const auto* of_files = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  if (of_files == nullptr || of_files->path1().empty()) return error.what();
+  const std::filesystem::path& path = of_files->path1();
+  const bool is_closed = of_files->code() == std::errc::permission_denied;
+  return join_message(
+      "can't read or change '", is_closed ? first_closed(path).string() : path.string(),
+      "': ", of_files->code().message(),
+      is_closed ? "; this user needs the right to list and enter it (ls -ld shows who has it)" : "");
 }
 
 void sync_path(const std::string& path) {

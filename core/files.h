@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,9 @@ void write_file_atomically(const std::string& path, std::string_view content);
 void check_writable(const std::string& path);
 /// Whether `inner` is the folder `outer` or lies below it, links followed; neither needs to exist.
 bool lies_in(const std::string& inner, const std::string& outer);
+/// An exception's message for the user; one of the standard library's about files names the folder that is
+/// closed to this user, and what to do.
+std::string message_of(const std::exception& error);
 /// Syncs a finished file or a folder to disk.
 void sync_path(const std::string& path);
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <new>
 
+#include "core/files.h"
 #include "core/log.h"
 #include "core/options_values.h"
 
@@ -180,7 +181,7 @@ int run_command_line(int argc, char** argv, std::vector<Command>& commands, cons
     log_error("out of memory");
     return 3;
   } catch (const std::exception& error) {
-    log_error(error.what());
+    log_error(message_of(error));
     return 3;
   }
 }

@@ -163,7 +163,7 @@ std::string rows_to_json(const CpSetting& setting, const std::vector<CpRow>& row
                                 {"loss_spread", setting.loss_spread},
                                 {"loss_tolerance", setting.loss_tolerance},
                                 {"rows", list}}
-      .dump(2);
+      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace zoetrope

@@ -106,7 +106,8 @@ int run_heldout(const HeldoutFlags& flags, Comm& comm) {
   OpenedRun run = open_weights(flags.run, comm, longest, 1);
   require_same_patch(run.config.model, heldout, flags.data);
   const std::vector<Row> rows = evaluate(flags, heldout, training, run);
-  const std::string json = to_json(rows, run, heldout).dump(1) + "\n";
+  const std::string json =
+      to_json(rows, run, heldout).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (!flags.out.empty()) write_file_atomically(flags.out, json);
   if (flags.json) {
     std::fputs(json.c_str(), stdout);

@@ -41,7 +41,8 @@ std::string report_json(const InspectFlags& flags, const Dataset& dataset,
   for (const ManifestEntry& entry : entries)
     if (entry.refused()) json["refused"].push_back({{"name", entry.name}, {"reason", entry.reason}});
   json["damaged_shards"] = damage;
-  return json.dump();
+  // A folder's name may be no UTF-8.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void print_report(const InspectFlags& flags, const Dataset& dataset,

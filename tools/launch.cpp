@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "core/check.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "tools/launch_folders.h"
 #include "tools/rank_watch.h"
@@ -167,7 +168,8 @@ int run_here(Comm& comm, RankReport& report, const std::function<int(Comm&)>& bo
     std::_Exit(2);
   } catch (const std::exception& error) {
     if (comm.size() == 1) throw;
-    comm.abort(report.fails(error.what()) ? "" : error.what());
+    const std::string message = message_of(error);
+    comm.abort(report.fails(message) ? "" : message);
   }
   return 3;
 }
