@@ -109,9 +109,10 @@ TEST(Profile, WritesACostSetThatCanBeRead) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/cost.toml";
   for (const char* ranks : {"1", "2"}) {
-    // One thread: steps are timed by its CPU clock, whatever else the machine does.
+    // One thread: steps are timed by its CPU clock, whatever else the machine does. Seconds enough for a fit
+    // in a build with sanitizers on a busy machine.
     const Finished finished = run_process({ZT_BINARY, "profile", "--config", kConfig, "--out", file,
-                                           "--seconds", "1", "--ranks", ranks, "--threads-per-rank", "1"});
+                                           "--seconds", "5", "--ranks", ranks, "--threads-per-rank", "1"});
     ASSERT_EQ(finished.exit_code, 0) << finished.output;
     const CostModel cost = read_cost(file);
     EXPECT_GT(cost.linear_ns, 0);
