@@ -163,8 +163,7 @@ void CpuOps::prepare_panels(const Weight& weight) const {
   const Panels forward{w.rows(), w.row_size()}, backward{w.row_size(), w.rows()};
   pool_.parallel_for(forward.panels(), [&](int64_t strip) {
     const int64_t row = strip * kPanel, rows = std::min(kPanel, w.rows() - row);
-    pack_panel<Side::kRight>(weight.forward.data<bf16>(), forward, strip, w.row<float>(row), w.row_stride(),
-                             rows);
+    pack_right_panel(weight.forward.data<bf16>(), forward, strip, w.row<float>(row), w.row_stride(), rows);
     pack_step<Side::kRight>(weight.backward.data<bf16>(), backward, strip, w.row<float>(row), w.row_stride(),
                             rows);
   });

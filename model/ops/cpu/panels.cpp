@@ -101,30 +101,23 @@ void pack_whole_step(bf16* to, const bf16* from, int64_t from_row, float* sums) 
 
 }  // namespace
 
-template <Side kSide, class T>
-void pack_panel(bf16* to, const Panels& shape, int64_t panel, const T* from, int64_t from_row, int64_t rows) {
+void pack_right_panel(bf16* to, const Panels& shape, int64_t panel, const float* from, int64_t from_row,
+                      int64_t rows) {
   for (int64_t row = 0; row < kPanel; ++row)  // a source row at a time, since memory is quick in order only
     for (int64_t block = 0; block < shape.blocks(); ++block) {
       bf16* line = to + shape.at(block, panel) + row * kStepTerms;
       for (int64_t step = shape.block_begin(block); step < shape.block_begin(block + 1);
            ++step, line += kStepElements) {
         const int64_t left = row < rows ? shape.terms - step * kStepTerms : 0;
-        const T* source = from + row * from_row + step * kStepTerms;
+        const float* source = from + row * from_row + step * kStepTerms;
         __builtin_prefetch(source + kRowsAhead * from_row);
-        if constexpr (std::is_same_v<T, bf16>) {
-          if (left >= kStepTerms) {
-            std::memcpy(static_cast<void*>(line), source, kStepTerms * sizeof(bf16));
-            continue;
-          }
-        }
         const simd::H16 halves[2] = {bits(source, left), bits(source + kHalf, left - kHalf)};
         std::memcpy(static_cast<void*>(line), halves, sizeof halves);
       }
     }
-  if constexpr (kSide == Side::kRight)
-    for (int64_t block = 0; block < shape.blocks(); ++block)
-      for (int64_t tile = 0; tile < 2 * shape.block_steps(block); ++tile)
-        exchange(to + shape.at(block, panel) + tile * kTile);
+  for (int64_t block = 0; block < shape.blocks(); ++block)
+    for (int64_t tile = 0; tile < 2 * shape.block_steps(block); ++tile)
+      exchange(to + shape.at(block, panel) + tile * kTile);
 }
 
 void pack_left_block(bf16* to, int64_t steps, const bf16* from, int64_t from_row, int64_t rows,
@@ -167,7 +160,6 @@ void pack_step(bf16* to, const Panels& shape, int64_t step, const T* from, int64
   }
 }
 
-template void pack_panel<Side::kRight, float>(bf16*, const Panels&, int64_t, const float*, int64_t, int64_t);
 template void pack_step<Side::kLeft, bf16>(bf16*, const Panels&, int64_t, const bf16*, int64_t, int64_t,
                                            float*);
 template void pack_step<Side::kRight, bf16>(bf16*, const Panels&, int64_t, const bf16*, int64_t, int64_t,

@@ -38,10 +38,10 @@ struct Panels {
 
 enum class Side { kLeft, kRight };
 
-/// Packs one strip of 32 source rows, of which `rows` exist; T is float (rounded) or bf16.
-/// The source's rows are the operand's outer index: the strip is one panel, all its steps.
-template <Side kSide, class T>
-void pack_panel(bf16* to, const Panels& shape, int64_t panel, const T* from, int64_t from_row, int64_t rows);
+/// Packs one strip of 32 source rows, of which `rows` exist; f32 is rounded.
+/// The source's rows are the operand's outer index: the strip is one right panel, all its steps.
+void pack_right_panel(bf16* to, const Panels& shape, int64_t panel, const float* from, int64_t from_row,
+                      int64_t rows);
 /// The same for `steps` steps of a left panel, of which `terms` terms exist.
 void pack_left_block(bf16* to, int64_t steps, const bf16* from, int64_t from_row, int64_t rows,
                      int64_t terms);
