@@ -5,6 +5,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/panel_blocks.h"
 #include "model/ops/cpu/panel_workspace.h"
+#include "model/ops/cpu/segment_sums.h"
 
 namespace zoetrope {
 namespace {
@@ -38,9 +39,7 @@ Cut cut(const Panels& right) {
 
 /// Whether a result is large and lies in whole lines of memory.
 bool streamed(const Tensor& y) {
-  const int64_t size = int64_t(size_of(y.dtype()));
-  return y.rows() * y.row_size() * size >= kStreamedBytes && y.row_stride() * size % 64 == 0 &&
-         reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0;
+  return y.rows() * y.row_size() * int64_t(size_of(y.dtype())) >= kStreamedBytes && lies_on_lines(y);
 }
 
 /// Thirty-two columns of a row, all there, into whole lines of memory: past the caches, see

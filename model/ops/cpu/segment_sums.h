@@ -93,13 +93,17 @@ inline int64_t ahead_of(const Tensor& x) {
 // Written in the usual way each of its lines would first be read.
 inline constexpr int64_t kStreamBytes = int64_t(4) << 20;
 
+/// Whether every row begins with a line of memory, as streaming needs it.
+inline bool lies_on_lines(const Tensor& y) {
+  return reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 &&
+         (y.dims() == 1 || y.row_stride() * int64_t(size_of(y.dtype())) % 64 == 0);
+}
+
 /// Calls run.operator()<whether `y` is streamed>(); `in_place`: an operand lies there, so that its lines are
 /// at hand.
 template <class Run>
 void with_streaming(const Tensor& y, bool in_place, const Run& run) {
-  const bool aligned = reinterpret_cast<uintptr_t>(y.raw()) % 64 == 0 &&
-                       (y.dims() == 1 || y.row_stride() * int64_t(size_of(y.dtype())) % 64 == 0);
-  if (!in_place && aligned && y.bytes() >= kStreamBytes) run.template operator()<true>();
+  if (!in_place && lies_on_lines(y) && y.bytes() >= kStreamBytes) run.template operator()<true>();
   else run.template operator()<false>();
 }
 
