@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/clocks.h"
+
 namespace zoetrope {
 
 /// One message of a grouped call, seen from one of its two ends.
@@ -36,13 +38,10 @@ struct ReplayEvent {
 };
 using ReplayTrace = std::vector<ReplayEvent>;
 
-/// CPU nanoseconds of the calling thread.
-int64_t thread_cpu_ns();
-
 /// Fed by whoever issues exchanges; costs one clock read per call. One thread per rank computes.
 class ReplayRecorder {
  public:
-  explicit ReplayRecorder(int64_t (*clock)() = thread_cpu_ns) : clock_(clock) {}
+  explicit ReplayRecorder(ClockNs clock = thread_cpu_ns) : clock_(clock) {}
   /// Forgets everything and starts the first piece.
   void begin();
   /// Ends the last piece.
@@ -62,7 +61,7 @@ class ReplayRecorder {
 
  private:
   void close_piece();
-  int64_t (*clock_)();
+  ClockNs clock_;
   ReplayTrace trace_;
   int64_t piece_start_ = 0, num_exchanges_ = 0, num_collectives_ = 0;
   bool is_recording_ = false;

@@ -1,15 +1,7 @@
-#include <ctime>
-
 #include "core/check.h"
 #include "schedule/replay.h"
 
 namespace zoetrope {
-
-int64_t thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
 
 void ReplayRecorder::begin() {
   trace_.clear();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/clocks.h"
 #include "core/files.h"
 #include "core/log.h"
 #include "parallel/comm_link.h"

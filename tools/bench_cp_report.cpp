@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/clocks.h"
 #include "tools/bench_cp.h"
 #include "tools/metrics.h"
 
@@ -106,7 +107,12 @@ void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows) {
   std::printf("%d ranks on %lld cores, one thread each; a rank may use %s: %lld tokens; %s\n", setting.ranks,
               static_cast<long long>(setting.cores), bytes_text(setting.memory_per_rank).c_str(),
               static_cast<long long>(setting.tokens_per_rank), setting.precision.c_str());
-  std::printf("link %s\ncost set: %s\n\n", link_text(setting).c_str(), setting.cost_source.c_str());
+  std::printf("link %s\ncost set: %s\n", link_text(setting).c_str(), setting.cost_source.c_str());
+  if (!setting.is_wall && thread_cpu_step_ns() > kFineClockNs)
+    std::printf(
+        "note: this kernel counts a thread's CPU time in steps of %.1f ms, so replayed steps are coarse\n",
+        1e-6 * double(thread_cpu_step_ns()));
+  std::printf("\n");
   std::printf("%-16s %5s %-9s %9s %9s %9s %9s %9s %12s %7s %7s\n", "planner", "cp", "kind", "step ms",
               "tokens/s", "wait ms", "max/mean", "/bound", "loss", "ratio", "plain");
   for (const CpRow& row : rows)

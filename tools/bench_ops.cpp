@@ -1,14 +1,14 @@
 #include "tools/bench_ops.h"
 
 #include <algorithm>
-#include <ctime>
-
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/clocks.h"
 #include "core/rng.h"
 #include "model/config.h"
 #include "model/ops/ops.h"
@@ -16,24 +16,17 @@
 namespace zoetrope {
 namespace {
 
-double now_seconds(bool of_thread) {
-  timespec time{};
-  clock_gettime(of_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
-
-/// Best of at least three runs and 0.15 s: a neighbour on the machine only ever makes a run slower. With one
-/// thread its own CPU clock is read, which leaves out what the neighbours took.
-double best_seconds(bool of_thread, const std::function<void()>& run) {
+/// Best of at least three runs and 0.15 s: a neighbour on the machine only ever makes a run slower.
+double best_seconds(ClockNs clock, const std::function<void()>& run) {
   run();
-  double best = 1e30;
-  const double begin = now_seconds(false);
-  for (int i = 0; i < 3 || now_seconds(false) - begin < 0.15; ++i) {
-    const double start = now_seconds(of_thread);
+  int64_t best = std::numeric_limits<int64_t>::max();
+  const int64_t begin = wall_ns();
+  for (int i = 0; i < 3 || wall_ns() - begin < 150'000'000; ++i) {
+    const int64_t start = clock();
     run();
-    best = std::min(best, now_seconds(of_thread) - start);
+    best = std::min(best, clock() - start);
   }
-  return best;
+  return 1e-9 * double(std::max<int64_t>(best, 1));
 }
 
 /// One operator: flops = 2 per multiply-add, bytes = each operand once; runs per train step.
@@ -227,7 +220,7 @@ class Bench {
     const auto product = [&] { ops_->linear(y, x, weight, Tensor()); };
     const auto own = [&] { ops_->activate(y, y, Activation::kGelu); };
     const auto many = [this](const std::function<void()>& a, const std::function<void()>& b) {
-      return best_seconds(b_.threads == 1, [&] {
+      return best_seconds(clock_, [&] {
         for (int i = 0; i < 8; ++i) {
           a();
           b();
@@ -249,11 +242,12 @@ class Bench {
   }
   void add(const std::string& name, const std::function<void()>& run, double flops, double bytes,
            int64_t per_step) {
-    rows_.push_back({name, best_seconds(b_.threads == 1, run), flops, bytes, per_step});
+    rows_.push_back({name, best_seconds(clock_, run), flops, bytes, per_step});
     if (name.find("attention") == std::string::npos) peak_ = std::max(peak_, flops / rows_.back().seconds);
   }
 
   OpsBench b_;
+  ClockNs clock_ = work_clock(b_.threads);
   Precision precision_;
   ThreadPool pool_;
   Arena workspace_;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/clocks.h"
 #include "tools/bench.h"
 #include "tools/profile_step.h"
 #include "tools/synthetic_batch.h"

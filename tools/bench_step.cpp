@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/clocks.h"
 #include "model/flops.h"
 #include "parallel/step.h"
 #include "tools/bench.h"

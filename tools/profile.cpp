@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/clocks.h"
 #include "core/files.h"
 #include "parallel/comm_recording.h"
 #include "tools/commands.h"
@@ -95,7 +96,7 @@ int profile(const ProfileSetup& setup, Comm& comm) {
   const ProfileProgress progress = [&](const std::string& line) {
     if (comm.rank() == 0) std::printf("  %s\n", line.c_str()), std::fflush(stdout);
   };
-  ReplayRecorder recorder(threads == 1 ? thread_cpu_ns : wall_ns);
+  ReplayRecorder recorder(work_clock(threads));
   const std::unique_ptr<Comm> recording = make_recording_comm(comm, recorder);
   const int64_t share = physical_bytes() / ranks;
   Rank rank(config, *recording, threads, profile_workload(config.model), share / 2);

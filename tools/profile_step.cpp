@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
+#include "core/clocks.h"
 #include "tools/synthetic_batch.h"
 
 namespace zoetrope {
@@ -131,12 +131,6 @@ double mean_over_ranks(Comm& comm, double value) {
   return sum / comm.size();
 }
 
-int64_t wall_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 Workload profile_workload(const ModelConfig& model) {
   return {1, kLargestBatch, kMostSegments, model.in_features()};
 }
@@ -239,8 +233,7 @@ double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tok
   const Tensor lse = Tensor::empty({tokens, model.num_heads}, rank.precision.wide);
   const AttentionItem item{0, tokens, 0, tokens};
   const double flops = 4.0 * double(tokens) * double(tokens) * double(model.width);
-  // One thread is timed by its CPU clock: ranks may share cores.
-  const auto clock = rank.pool.num_threads() == 1 ? thread_cpu_ns : wall_ns;
+  const ClockNs clock = work_clock(rank.pool.num_threads());  // ranks may share cores
   double best = 0, spent = 0;
   for (int64_t calls = 0; calls < 3 || spent < seconds; ++calls) {
     const int64_t start = clock();

@@ -53,7 +53,4 @@ double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tok
 /// Mean of every rank's `value`, the same on all ranks.
 double mean_over_ranks(Comm& comm, double value);
 
-/// Nanoseconds of the wall clock, for ranks of several threads.
-int64_t wall_ns();
-
 }  // namespace zoetrope

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 
+#include "core/clocks.h"
 #include "schedule/bound.h"
 #include "schedule/planner.h"
 #include "tests/support/length_lists.h"
@@ -26,11 +26,7 @@ CostModel cost_of(double linear_ns, double hidden_by, double overhead) {
 }
 
 /// Processor time of this thread: other processes don't count.
-double thread_milliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return double(time.tv_sec) * 1e3 + double(time.tv_nsec) / 1e6;
-}
+double thread_milliseconds() { return 1e-6 * double(thread_cpu_ns()); }
 
 void print_row(const LengthList& list, const CostModel& cost) {
   const std::vector<int64_t> lengths = read_length_list(list.name);
