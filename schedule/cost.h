@@ -30,6 +30,9 @@ struct CostModel {
   int64_t memory_per_rank = 0;        ///< bytes; 0: not given
   int64_t ranks_per_node = 1;
   double fit_error = 0;  ///< largest relative error of the fit
+  /// Ring mates end a wave together, as they do on any machine. Built-in sets for figures on paper say no:
+  /// there a rank is free when its own work is done. Not in files.
+  bool mates_end_together = true;
   void visit(auto&& field) {
     field("name", name, "name of this cost set");
     field("device", device, "processor it was measured on");
@@ -68,11 +71,18 @@ struct MemoryModel {
   int64_t per_cap_token = 0;  ///< fixed areas sized by the token cap: ring buffers, prefetched payload
 };
 
+/// How ranks run through the waves of a step.
+enum class Execution {
+  kFree,   ///< a wave of a rank starts when the rank and its ring mates of that wave are free
+  kWaves,  ///< all ranks start a wave together: fully sharded parameters
+};
+
 /// Ranks and their hard bounds.
 struct Cluster {
   int64_t num_slots = 1;
   int64_t tokens_per_slot = 0;    ///< hard cap on tokens of a slot in a wave
   int64_t segments_per_slot = 0;  ///< hard cap on segments of a slot in a wave; 0: none
+  Execution execution = Execution::kFree;
 };
 
 /// Largest token cap whose memory fits `memory_per_rank`; segments are bounded by `max_segments`.
@@ -84,15 +94,14 @@ int64_t peak_bytes(const MemoryModel& memory, const Cluster& cluster);
 /// Nanoseconds of a shard of `tokens` on a ring whose other blocks are `others` (empty: whole sample).
 int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others);
 
-/// Free-running execution of a plan: a wave of a rank starts when it and its ring mates of that wave are
-/// free, and ring mates end it together (Note [Ring mates end together] in makespan.cpp).
+/// What the execution of a plan takes.
 struct Makespan {
   int64_t total_ns = 0;          ///< of the step, all-reduce included
   std::vector<int64_t> busy_ns;  ///< per slot, without waits
   double max_over_mean = 1;      ///< of busy_ns
 };
-/// Executes a plan in the cost model.
-Makespan makespan_of(const Plan& plan, const CostModel& cost);
+/// Executes a plan in the cost model (Note [Ring mates end together] in makespan.cpp).
+Makespan makespan_of(const Plan& plan, const CostModel& cost, Execution execution = Execution::kFree);
 
 /// Dual lower bound on the makespan of any plan, any ring size, uneven shards.
 /// Source: Note [Dual bound] in bound.cpp. Returns nanoseconds; never above an achievable makespan.

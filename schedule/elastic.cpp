@@ -90,7 +90,7 @@ ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel&
 }
 
 void BestPlan::offer(Plan candidate, const CostModel& cost) {
-  const int64_t total = makespan_of(candidate, cost).total_ns;
+  const int64_t total = makespan_of(candidate, cost, execution).total_ns;
   if (plan && total >= total_ns) return;
   plan = std::move(candidate);
   total_ns = total;
@@ -100,7 +100,7 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   check_batch(lengths, cluster);
   if (lengths.empty()) return {};
   const ElasticBatch batch(lengths, cost, cluster);
-  BestPlan best;
+  BestPlan best(cluster.execution);
   offer_stacked(batch, best);
   if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);

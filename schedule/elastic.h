@@ -33,6 +33,8 @@ struct ElasticBatch {
 
 /// Keeps the plan with the least makespan; the first of equals.
 struct BestPlan {
+  explicit BestPlan(Execution how) : execution(how) {}
+  Execution execution;
   std::optional<Plan> plan;
   int64_t total_ns = INT64_MAX;
   /// Takes the candidate if it is faster.

@@ -35,9 +35,9 @@ void add_ring(const RingView& ring, const FixedCost& cost, std::vector<int64_t>&
   }
 }
 
-/// Busy nanoseconds per slot of a wave; ties the slots of each ring in `parent`.
-void add_wave(const Wave& wave, const FixedCost& cost, std::vector<int64_t>& busy, std::vector<int>& parent) {
-  const std::vector<RingView> rings = split_samples(wave);
+/// Adds the busy nanoseconds of each slot in a wave.
+void add_wave(const Wave& wave, const std::vector<RingView>& rings, const FixedCost& cost,
+              std::vector<int64_t>& busy) {
   std::vector<bool> is_ring(rings.empty() ? 0 : size_t(rings.back().sample) + 1, false);
   for (const RingView& ring : rings) is_ring[size_t(ring.sample)] = true;
   for (size_t slot = 0; slot < wave.slots.size(); ++slot) {
@@ -53,38 +53,78 @@ void add_wave(const Wave& wave, const FixedCost& cost, std::vector<int64_t>& bus
               2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
     }
   }
-  for (const RingView& ring : rings) {
-    add_ring(ring, cost, busy);
-    for (int member : ring.members)
-      parent[size_t(root_of(parent, member))] = root_of(parent, ring.members[0]);
-  }
+  for (const RingView& ring : rings) add_ring(ring, cost, busy);
 }
+
+/// Free-running ranks: starts a wave on each rank when the rank and its ring mates are free.
+class WaveRunner {
+ public:
+  WaveRunner(size_t num_slots, bool tied)
+      : tied_(tied), parent_(num_slots), start_(num_slots), length_(num_slots) {}
+
+  /// Moves `free_at` of each slot to the end of the wave.
+  void run(const std::vector<RingView>& rings, const std::vector<int64_t>& busy,
+           std::vector<int64_t>& free_at) {
+    tied_ ? run_tied(rings, busy, free_at) : run_untied(rings, busy, free_at);
+  }
+
+ private:
+  void run_tied(const std::vector<RingView>& rings, const std::vector<int64_t>& busy,
+                std::vector<int64_t>& free_at) {
+    std::fill(start_.begin(), start_.end(), 0);
+    std::fill(length_.begin(), length_.end(), 0);
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const RingView& ring : rings)
+      for (int member : ring.members)
+        parent_[size_t(root_of(parent_, member))] = root_of(parent_, ring.members[0]);
+    for (size_t slot = 0; slot < free_at.size(); ++slot) {
+      const size_t root = size_t(root_of(parent_, int(slot)));
+      start_[root] = std::max(start_[root], free_at[slot]);
+      length_[root] = std::max(length_[root], busy[slot]);
+    }
+    for (size_t slot = 0; slot < free_at.size(); ++slot) {
+      const size_t root = size_t(root_of(parent_, int(slot)));
+      free_at[slot] = start_[root] + length_[root];
+    }
+  }
+
+  void run_untied(const std::vector<RingView>& rings, const std::vector<int64_t>& busy,
+                  std::vector<int64_t>& free_at) {
+    start_ = free_at;
+    for (const RingView& ring : rings) {
+      int64_t all_free = 0;
+      for (int member : ring.members) all_free = std::max(all_free, free_at[size_t(member)]);
+      for (int member : ring.members) start_[size_t(member)] = std::max(start_[size_t(member)], all_free);
+    }
+    for (size_t slot = 0; slot < free_at.size(); ++slot)
+      if (busy[slot] > 0) free_at[slot] = start_[slot] + busy[slot];
+  }
+
+  bool tied_;
+  std::vector<int> parent_;
+  std::vector<int64_t> start_, length_;
+};
 
 }  // namespace
 
-Makespan makespan_of(const Plan& plan, const CostModel& cost_model) {
+Makespan makespan_of(const Plan& plan, const CostModel& cost_model, Execution execution) {
   const FixedCost cost(cost_model);
   const size_t num_slots = size_t(plan.num_slots());
   Makespan result;
   result.busy_ns.assign(num_slots, 0);
-  std::vector<int64_t> free_at(num_slots, 0), busy(num_slots), start(num_slots), length(num_slots);
-  std::vector<int> parent(num_slots);
+  std::vector<int64_t> free_at(num_slots, 0), busy(num_slots);
+  WaveRunner runner(num_slots, cost_model.mates_end_together);
   for (const Wave& wave : plan.waves) {
     std::fill(busy.begin(), busy.end(), 0);
-    std::fill(start.begin(), start.end(), 0);
-    std::fill(length.begin(), length.end(), 0);
-    std::iota(parent.begin(), parent.end(), 0);
-    add_wave(wave, cost, busy, parent);
-    for (size_t slot = 0; slot < num_slots; ++slot) {
-      const size_t root = size_t(root_of(parent, int(slot)));
-      start[root] = std::max(start[root], free_at[slot]);
-      length[root] = std::max(length[root], busy[slot]);
+    const std::vector<RingView> rings = split_samples(wave);
+    add_wave(wave, rings, cost, busy);
+    if (execution == Execution::kWaves) {
+      const int64_t end = num_slots > 0 ? free_at[0] + *std::max_element(busy.begin(), busy.end()) : 0;
+      std::fill(free_at.begin(), free_at.end(), end);
+    } else {
+      runner.run(rings, busy, free_at);
     }
-    for (size_t slot = 0; slot < num_slots; ++slot) {
-      const size_t root = size_t(root_of(parent, int(slot)));
-      free_at[slot] = start[root] + length[root];
-      result.busy_ns[slot] += busy[slot];
-    }
+    for (size_t slot = 0; slot < num_slots; ++slot) result.busy_ns[slot] += busy[slot];
   }
   int64_t sum = 0, most = 0;
   for (size_t slot = 0; slot < num_slots; ++slot) {

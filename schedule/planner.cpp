@@ -40,7 +40,7 @@ int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengt
   if (planner == "static-balanced") best = best_static_balanced(lengths, cost, cluster, INT64_MAX).cp;
   else
     for (int64_t cp : feasible_cp_sizes(lengths, cluster)) {
-      const int64_t total = makespan_of(plan_static(lengths, cluster, cp), cost).total_ns;
+      const int64_t total = makespan_of(plan_static(lengths, cluster, cp), cost, cluster.execution).total_ns;
       if (total < best_ns) best = cp, best_ns = total;
     }
   ZT_REQUIRE(best > 0, "plan: no CP size that divides ", cluster.num_slots, " ranks fits the samples into ",

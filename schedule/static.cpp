@@ -159,7 +159,7 @@ StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const Cos
   for (const auto& [least, cp] : by_least) {
     if (least > best.total_ns || (best.cp == 0 && least == best.total_ns)) break;
     Plan plan = plan_static_balanced(lengths, cost_model, cluster, cp);
-    const int64_t total = makespan_of(plan, cost_model).total_ns;
+    const int64_t total = makespan_of(plan, cost_model, cluster.execution).total_ns;
     if (total < best.total_ns || (total == best.total_ns && cp < best.cp))
       best = {cp, total, std::move(plan)};
   }

@@ -31,7 +31,7 @@ PlanReport report_one(const PlanProblem& problem, const PlanRequest& request) {
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
   report.plan_milliseconds = passed.count();
   validate_plan(report.plan, problem.lengths, problem.cluster.num_slots);
-  report.makespan = makespan_of(report.plan, problem.cost);
+  report.makespan = makespan_of(report.plan, problem.cost, problem.cluster.execution);
   report.bound_ns = lower_bound(problem.lengths, problem.cost, problem.cluster);
   report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots);
   double moved = 0, total = 0;

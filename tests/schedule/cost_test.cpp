@@ -176,6 +176,28 @@ TEST(Makespan, RingMatesStartAndEndTogether) {
   EXPECT_EQ(makespan_of(Plan{}, round_cost()).total_ns, 0);
 }
 
+TEST(Makespan, UntiedMatesEndAloneAndWavesEndAsOne) {
+  // Slot 0: sample 0, then its half of sample 1; slot 1: the other half and sample 2; slot 2: samples 3, 4.
+  Plan plan;
+  plan.waves.push_back({{{{0, 0, 20}}, {}, {{3, 0, 2}}}, {}});
+  plan.waves.push_back({{{{1, 0, 8}}, {{1, 8, 16}, {2, 0, 5}}, {{4, 0, 3}}}, {}});
+  list_rings(plan);
+  CostModel cost = round_cost();
+  cost.mates_end_together = false;
+  const int64_t first = 1000 + 700, shard = 100 + 80 + 64 + (56 + 50) + 16, second = 100 + 50 + 25;
+  EXPECT_EQ(makespan_of(plan, cost).total_ns, first + 1000 + shard + second + 5);
+  EXPECT_EQ(makespan_of(plan, cost, Execution::kWaves).total_ns, first + 1000 + shard + second + 5);
+  // One more sample on slot 0: untied it starts after the shard, tied after the mate's work too.
+  plan.waves.push_back({{{{5, 0, 20}}, {}, {}}, {}});
+  EXPECT_EQ(makespan_of(plan, cost).total_ns, first + 1000 + shard + first + 5);
+  EXPECT_EQ(makespan_of(plan, round_cost()).total_ns, first + 1000 + shard + second + first + 5);
+  // Slot 2's long last sample beside waits for the others in waves only.
+  plan.waves[1].slots[2] = {{4, 0, 3}, {6, 0, 60}};
+  const int64_t beside = 1000 + 139 + 4300;
+  EXPECT_EQ(makespan_of(plan, cost).total_ns, 1124 + beside + 5);
+  EXPECT_EQ(makespan_of(plan, cost, Execution::kWaves).total_ns, first + beside + first + 5);
+}
+
 TEST(Makespan, RangesOfOneSampleOnOneSlotAttendToEachOther) {
   Plan plan;
   plan.waves.push_back({{{{0, 0, 3}, {0, 3, 10}}}, {}});
