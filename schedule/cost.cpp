@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "core/check.h"
 #include "core/files.h"
@@ -82,18 +81,6 @@ CostModel read_cost(const std::string& path) {
 void write_cost(const std::string& path, const CostModel& cost) {
   CostModel copy = cost;
   write_file_atomically(path, dump_toml(options_of(copy)));
-}
-
-CostModel find_cost(const std::string& name_or_path) {
-  std::string names;
-  for (const CostModel& set : built_in_costs()) {
-    if (set.name == name_or_path) return set;
-    names += (names.empty() ? "" : ", ") + set.name;
-  }
-  if (!std::filesystem::exists(name_or_path))
-    throw UsageError(join_message("cost set '", name_or_path, "' is neither a file nor a built-in set (",
-                                  names, "); 'zoetrope profile --out FILE' measures this machine"));
-  return read_cost(name_or_path);
 }
 
 uint64_t hash_of(const CostModel& cost) {

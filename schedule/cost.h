@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,11 @@ struct CostModel {
 /// range.
 CostModel read_cost(const std::string& path);
 void write_cost(const std::string& path, const CostModel& cost);  ///< atomically
-/// A built-in set by name, or a file. Throws: UsageError that lists the names.
+/// A built-in set or one on paper by name, or a file. Throws: UsageError that lists the names.
 CostModel find_cost(const std::string& name_or_path);
+/// `square`, `square-linear` and `ring:H`, the sets for figures that anyone can recompute; none when the name
+/// is another. Not of any machine, and not for training. Throws: UsageError when H is no number.
+std::optional<CostModel> find_paper_cost(const std::string& name);
 /// The built-in sets: data-sheet figures, none of them measured; the first is the default.
 const std::vector<CostModel>& built_in_costs();
 uint64_t hash_of(const CostModel& cost);

@@ -63,6 +63,10 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
                            "' (measure this machine with `zoetrope profile`)");
     return find_cost(kBuiltInCost);
   }
+  if (find_paper_cost(name))
+    throw UsageError(join_message("--cost ", name,
+                                  " is for figures on paper, not for training; leave it out, "
+                                  "or give a file of 'zoetrope profile --out FILE'"));
   *source = name;
   return find_cost(name);
 }

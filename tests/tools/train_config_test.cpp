@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "tests/support/process.h"
+#include "tools/train_setup.h"
 
 namespace zoetrope {
 namespace {
@@ -73,6 +74,15 @@ TEST(TrainConfig, TakesTheEdgesOfWhatCanBe) {
                                                {"checkpoint", "checkpoint-every", "0"}})
     EXPECT_EQ(message_for(table, key, value), "") << key;
   EXPECT_NO_THROW(TrainConfig{}.validate());
+}
+
+TEST(TrainConfig, CostsOnPaperTrainNothing) {
+  PlanOptions plan;
+  std::string source;
+  plan.cost = "h100";
+  EXPECT_EQ(settle_cost(plan, "", &source).name, "h100");
+  plan.cost = "ring:1700";
+  EXPECT_THROW(settle_cost(plan, "", &source), UsageError);
 }
 
 TEST(TrainConfig, EveryCommandThatReadsItChecks) {
