@@ -104,7 +104,7 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   offer_stacked(batch, best);
   if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
-  if (fixed.cp > 0) best.offer(std::move(fixed.plan), cost);
+  if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was
   ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ",
              cluster.num_slots, " ranks, ", cluster.tokens_per_slot, " tokens and ",
              cluster.segments_per_slot, " segments per rank; raise the memory per rank");

@@ -19,20 +19,26 @@ int root_of(std::vector<int>& parent, int slot) {
   return slot;
 }
 
-/// Adds the time of each ring member; equal blocks are counted together.
+/// Adds the time of each ring member; equal blocks are counted, and equal members priced, together.
 void add_ring(const RingView& ring, const FixedCost& cost, std::vector<int64_t>& busy) {
-  std::vector<std::pair<int64_t, int64_t>> sizes;  // (block tokens, how many)
-  for (int64_t tokens : ring.tokens) {
-    const auto same =
-        std::find_if(sizes.begin(), sizes.end(), [&](const auto& size) { return size.first == tokens; });
-    if (same == sizes.end()) sizes.emplace_back(tokens, 1);
-    else ++same->second;
-  }
+  struct Size {
+    int64_t tokens, count, time;
+  };
+  std::vector<Size> sizes;
+  std::vector<size_t> size_of(ring.members.size());
   for (size_t i = 0; i < ring.members.size(); ++i) {
-    int64_t time = cost.own(ring.tokens[i]) - cost.remote(ring.tokens[i], ring.tokens[i]);
-    for (const auto& [tokens, count] : sizes) time += count * cost.remote(ring.tokens[i], tokens);
-    busy[size_t(ring.members[i])] += time;
+    const int64_t tokens = ring.tokens[i];
+    const auto same =
+        std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return size.tokens == tokens; });
+    size_of[i] = size_t(same - sizes.begin());
+    if (same == sizes.end()) sizes.push_back({tokens, 1, 0});
+    else ++same->count;
   }
+  for (Size& size : sizes) {
+    size.time = cost.own(size.tokens) - cost.remote(size.tokens, size.tokens);
+    for (const Size& other : sizes) size.time += other.count * cost.remote(size.tokens, other.tokens);
+  }
+  for (size_t i = 0; i < ring.members.size(); ++i) busy[size_t(ring.members[i])] += sizes[size_of[i]].time;
 }
 
 /// Adds the busy nanoseconds of each slot in a wave.

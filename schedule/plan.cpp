@@ -15,6 +15,45 @@ struct Found {
   std::vector<std::pair<int64_t, int64_t>> ranges;
 };
 
+/// A shard of a wave on its slot.
+struct Piece {
+  int64_t sample, begin, tokens;
+  int slot;
+};
+
+/// All shards of a wave by sample, then by first token. Counting sort where the numbers are dense, as they
+/// are when few waves hold all samples; else it would cost every wave the whole batch.
+std::vector<Piece> pieces_by_sample(const Wave& wave) {
+  int64_t least = INT64_MAX, most = -1;
+  size_t count = 0;
+  for (const auto& slot : wave.slots)
+    for (const Shard& shard : slot) {
+      least = std::min(least, shard.sample);
+      most = std::max(most, shard.sample);
+      ++count;
+    }
+  std::vector<Piece> pieces(count);
+  const auto before = [](const Piece& a, const Piece& b) {
+    return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
+  };
+  if (count == 0) return pieces;
+  const size_t range = size_t(most - least) + 1;
+  const bool dense = range <= 8 * count;
+  std::vector<size_t> next(dense ? range + 1 : 0, 0);
+  if (dense) {
+    for (const auto& slot : wave.slots)
+      for (const Shard& shard : slot) ++next[size_t(shard.sample - least) + 1];
+    for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  }
+  size_t at = 0;
+  for (size_t slot = 0; slot < wave.slots.size(); ++slot)
+    for (const Shard& shard : wave.slots[slot])
+      pieces[dense ? next[size_t(shard.sample - least)]++ : at++] = {shard.sample, shard.begin,
+                                                                     shard.num_tokens(), int(slot)};
+  if (!std::is_sorted(pieces.begin(), pieces.end(), before)) std::sort(pieces.begin(), pieces.end(), before);
+  return pieces;
+}
+
 void check_ranges(std::vector<Found>& found, const std::vector<int64_t>& lengths) {
   for (size_t sample = 0; sample < lengths.size(); ++sample) {
     auto& ranges = found[sample].ranges;
@@ -66,30 +105,16 @@ std::vector<int> ring_members(const Wave& wave, int64_t sample) {
 }
 
 std::vector<RingView> split_samples(const Wave& wave) {
-  struct Piece {
-    int64_t begin, tokens;
-    int slot;
-  };
-  int64_t most = -1;
-  for (const auto& slot : wave.slots)
-    for (const Shard& shard : slot) most = std::max(most, shard.sample);
-  std::vector<size_t> first(size_t(most + 2), 0);  // counting sort by sample
-  for (const auto& slot : wave.slots)
-    for (const Shard& shard : slot) ++first[size_t(shard.sample) + 1];
-  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-  std::vector<Piece> pieces(first.back());
-  std::vector<size_t> next(first.begin(), first.end() - 1);
-  for (size_t slot = 0; slot < wave.slots.size(); ++slot)
-    for (const Shard& shard : wave.slots[slot])
-      pieces[next[size_t(shard.sample)]++] = {shard.begin, shard.num_tokens(), int(slot)};
+  const std::vector<Piece> pieces = pieces_by_sample(wave);
   std::vector<int64_t> owner(wave.slots.size(), -1), index(wave.slots.size(), 0);
   std::vector<RingView> rings;
-  for (int64_t sample = 0; sample <= most; ++sample) {
-    const auto from = pieces.begin() + int64_t(first[size_t(sample)]),
-               to = pieces.begin() + int64_t(first[size_t(sample) + 1]);
+  for (auto from = pieces.begin(), to = from; from != pieces.end(); from = to) {
+    const int64_t sample = from->sample;
+    to = std::find_if(from, pieces.end(), [&](const Piece& piece) { return piece.sample != sample; });
     if (to - from < 2) continue;
-    std::sort(from, to, [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
     RingView ring{sample, {}, {}};
+    ring.members.reserve(size_t(to - from));
+    ring.tokens.reserve(size_t(to - from));
     for (auto piece = from; piece != to; ++piece) {
       const size_t slot = size_t(piece->slot);
       if (owner[slot] != sample) {

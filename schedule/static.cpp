@@ -12,72 +12,52 @@
 namespace zoetrope {
 namespace {
 
-/// Tokens and segments that member `member` of an even split over `cp` slots holds.
+/// Tokens that member `member` of an even split over `cp` slots holds.
 int64_t even_tokens(int64_t tokens, int64_t cp, int64_t member) {
   return tokens / cp + (member < tokens % cp ? 1 : 0);
 }
 
-/// The micro-batches of one group of `cp` slots; every sample lies on all of them, evenly.
+/// The micro-batches of one group of `cp` slots; every sample lies on all of them, evenly, so that the first
+/// member holds the most tokens and segments.
 class Group {
  public:
-  Group(const Cluster& cluster, int64_t cp) : cluster_(cluster), cp_(cp) {}
+  struct Micro {
+    std::vector<int64_t> samples;
+    int64_t tokens = 0, segments = 0;  ///< of the first member
+  };
 
-  /// Puts the sample in the last wave, or opens one when the cap forbids it.
-  void append(int64_t sample, int64_t tokens) {
-    if (waves_.empty() || !fits(waves_.back(), tokens)) waves_.emplace_back(size_t(cp_));
-    put(waves_.back(), sample, tokens);
+  /// Puts a sample of which the first member holds `own` tokens in the last wave, or opens one when the caps
+  /// forbid it.
+  Micro& append(const Cluster& cluster, int64_t own) {
+    if (waves_.empty() || !fits(cluster, waves_.back(), own)) waves_.emplace_back();
+    return put(waves_.back(), own);
   }
-  /// Puts the sample in the first wave with room.
-  void place(int64_t sample, int64_t tokens) {
-    for (GroupWave& wave : waves_)
-      if (fits(wave, tokens)) return put(wave, sample, tokens);
-    waves_.emplace_back(size_t(cp_));
-    put(waves_.back(), sample, tokens);
+  /// Puts it in the first wave with room; the first member holds at least `least` of every sample to come.
+  Micro& place(const Cluster& cluster, int64_t own, int64_t least) {
+    while (first_open_ < waves_.size() && !fits(cluster, waves_[first_open_], least)) ++first_open_;
+    for (size_t w = first_open_; w < waves_.size(); ++w)
+      if (fits(cluster, waves_[w], own)) return put(waves_[w], own);
+    waves_.emplace_back();
+    return put(waves_.back(), own);
   }
-  /// Copies the group's waves into the plan, from `first_slot` on.
-  void write(Plan& plan, int64_t first_slot) const {
-    for (size_t w = 0; w < waves_.size(); ++w) {
-      if (plan.waves.size() <= w)
-        plan.waves.push_back({std::vector<std::vector<Shard>>(size_t(cluster_.num_slots)), {}});
-      for (size_t member = 0; member < size_t(cp_); ++member)
-        plan.waves[w].slots[size_t(first_slot) + member] = waves_[w].shards[member];
-    }
-  }
+  const std::vector<Micro>& waves() const { return waves_; }
 
  private:
-  struct GroupWave {
-    explicit GroupWave(size_t cp) : shards(cp), tokens(cp, 0) {}
-    std::vector<std::vector<Shard>> shards;
-    std::vector<int64_t> tokens;
-  };
-  bool fits(const GroupWave& wave, int64_t tokens) const {
-    for (int64_t member = 0; member < cp_; ++member) {
-      const int64_t own = even_tokens(tokens, cp_, member);
-      if (own == 0) break;
-      if (wave.tokens[size_t(member)] + own > cluster_.tokens_per_slot) return false;
-      if (cluster_.segments_per_slot > 0 &&
-          int64_t(wave.shards[size_t(member)].size()) >= cluster_.segments_per_slot)
-        return false;
-    }
-    return true;
+  static bool fits(const Cluster& cluster, const Micro& wave, int64_t own) {
+    return wave.tokens + own <= cluster.tokens_per_slot &&
+           (cluster.segments_per_slot == 0 || wave.segments < cluster.segments_per_slot);
   }
-  void put(GroupWave& wave, int64_t sample, int64_t tokens) const {
-    int64_t begin = 0;
-    for (int64_t member = 0; member < cp_; ++member) {
-      const int64_t own = even_tokens(tokens, cp_, member);
-      if (own == 0) break;
-      wave.shards[size_t(member)].push_back({sample, begin, begin + own});
-      wave.tokens[size_t(member)] += own;
-      begin += own;
-    }
+  static Micro& put(Micro& wave, int64_t own) {
+    wave.tokens += own;
+    ++wave.segments;
+    return wave;
   }
 
-  const Cluster& cluster_;
-  int64_t cp_;
-  std::vector<GroupWave> waves_;
+  std::vector<Micro> waves_;
+  size_t first_open_ = 0;
 };
 
-std::vector<Group> make_groups(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp) {
+void check_cp_size(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp) {
   ZT_REQUIRE(cp > 0 && cluster.num_slots % cp == 0, "static plan: CP size ", cp, " does not divide ",
              cluster.num_slots, " ranks");
   for (size_t i = 0; i < lengths.size(); ++i)
@@ -85,64 +65,110 @@ std::vector<Group> make_groups(const std::vector<int64_t>& lengths, const Cluste
                lengths[i], " tokens, CP size ", cp, " with ", cluster.tokens_per_slot,
                " tokens per rank holds ", cp * cluster.tokens_per_slot,
                "; use a larger --cp, more memory per rank, or --planner elastic");
-  return std::vector<Group>(size_t(cluster.num_slots / cp), Group(cluster, cp));
 }
 
-Plan join_groups(const std::vector<Group>& groups, int64_t cp) {
+/// Writes a group's micro-batch on its slots.
+void write_micro(const Group::Micro& micro, const std::vector<int64_t>& lengths, int64_t cp,
+                 size_t first_slot, Wave& wave) {
+  for (int64_t member = 0; member < cp; ++member) {
+    auto& shards = wave.slots[first_slot + size_t(member)];
+    shards.reserve(micro.samples.size());
+    for (int64_t sample : micro.samples) {
+      const int64_t tokens = lengths[size_t(sample)], own = even_tokens(tokens, cp, member);
+      const int64_t begin = member * (tokens / cp) + std::min(member, tokens % cp);
+      if (own > 0) shards.push_back({sample, begin, begin + own});
+    }
+  }
+  for (int64_t sample : micro.samples)
+    if (cp > 1 && lengths[size_t(sample)] > 1) wave.rings.push_back({sample, Exchange::kRing});
+}
+
+Plan join_groups(const std::vector<Group>& groups, const std::vector<int64_t>& lengths, int64_t cp) {
+  size_t num_waves = 0;
+  for (const Group& group : groups) num_waves = std::max(num_waves, group.waves().size());
   Plan plan;
-  for (size_t g = 0; g < groups.size(); ++g) groups[g].write(plan, int64_t(g) * cp);
-  list_rings(plan);
+  plan.waves.resize(num_waves, {std::vector<std::vector<Shard>>(groups.size() * size_t(cp)), {}});
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (size_t w = 0; w < groups[g].waves().size(); ++w)
+      write_micro(groups[g].waves()[w], lengths, cp, g * size_t(cp), plan.waves[w]);
+  for (Wave& wave : plan.waves)
+    std::sort(wave.rings.begin(), wave.rings.end(),
+              [](const Ring& a, const Ring& b) { return a.sample < b.sample; });
   return plan;
 }
+
+/// Groups by finish time, the first of the least first.
+class GroupQueue {
+ public:
+  explicit GroupQueue(int64_t num_groups) {
+    for (int64_t g = 0; g < num_groups; ++g) heap_.emplace_back(0, g);  // equal times: a heap already
+  }
+  /// The group that is free first; it is busy for `ns` more. Returns its new finish too.
+  std::pair<int64_t, int64_t> take(int64_t ns) {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    std::pair<int64_t, int64_t>& group = heap_.back();
+    group.first += ns;
+    const std::pair<int64_t, int64_t> taken = group;
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    return taken;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> heap_;
+};
 
 }  // namespace
 
 Plan plan_static(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp) {
-  std::vector<Group> groups = make_groups(lengths, cluster, cp);
-  for (size_t i = 0; i < lengths.size(); ++i) groups[i % groups.size()].append(int64_t(i), lengths[i]);
-  return join_groups(groups, cp);
+  check_cp_size(lengths, cluster, cp);
+  std::vector<Group> groups(size_t(cluster.num_slots / cp));
+  for (size_t i = 0; i < lengths.size(); ++i)
+    groups[i % groups.size()].append(cluster, even_tokens(lengths[i], cp, 0)).samples.push_back(int64_t(i));
+  return join_groups(groups, lengths, cp);
 }
 
 Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost_model,
                           const Cluster& cluster, int64_t cp) {
+  check_cp_size(lengths, cluster, cp);
   const FixedCost cost(cost_model);
-  std::vector<Group> groups = make_groups(lengths, cluster, cp);
-  std::vector<int64_t> finish(groups.size(), 0), order(lengths.size());
+  std::vector<Group> groups(size_t(cluster.num_slots / cp));
+  GroupQueue queue(int64_t(groups.size()));
+  std::vector<int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), int64_t(0));
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
+  const int64_t least = order.empty() ? 0 : even_tokens(lengths[size_t(order.back())], cp, 0);
   for (int64_t sample : order) {
-    const size_t group = size_t(std::min_element(finish.begin(), finish.end()) - finish.begin());
-    finish[group] += cost.even_shard(lengths[size_t(sample)], cp);
-    groups[group].place(sample, lengths[size_t(sample)]);
+    const int64_t tokens = lengths[size_t(sample)];
+    const auto [finish, group] = queue.take(cost.even_shard(tokens, cp));
+    groups[size_t(group)].place(cluster, even_tokens(tokens, cp, 0), least).samples.push_back(sample);
   }
-  return join_groups(groups, cp);
+  return join_groups(groups, lengths, cp);
 }
 
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
-                                 const Cluster& cluster, int64_t cp) {
-  struct GroupSum {
-    int64_t finish = 0;
-    std::vector<std::pair<int64_t, int64_t>> waves;
-  };  // (tokens, segments)
-  std::vector<GroupSum> groups(size_t(cluster.num_slots / cp));
-  for (int64_t tokens : sorted_lengths) {
-    GroupSum& group =
-        *std::min_element(groups.begin(), groups.end(),
-                          [](const GroupSum& a, const GroupSum& b) { return a.finish < b.finish; });
-    group.finish += cost.even_shard(tokens, cp);
-    const int64_t own = even_tokens(tokens, cp, 0);
-    auto wave = std::find_if(group.waves.begin(), group.waves.end(), [&](const auto& at) {
-      return at.first + own <= cluster.tokens_per_slot &&
-             (cluster.segments_per_slot == 0 || at.second < cluster.segments_per_slot);
-    });
-    if (wave == group.waves.end()) wave = group.waves.insert(wave, {0, 0});
-    wave->first += own;
-    ++wave->second;
+                                 const Cluster& cluster, int64_t cp, int64_t give_up_ns) {
+  const int64_t num_groups = cluster.num_slots / cp;
+  __int128 work = 0;
+  int64_t time = 0;
+  for (size_t i = 0; i < sorted_lengths.size(); ++i) {
+    if (i == 0 || sorted_lengths[i] != sorted_lengths[i - 1]) time = cost.even_shard(sorted_lengths[i], cp);
+    work += time;
+    if (work > static_cast<__int128>(give_up_ns) * num_groups) return give_up_ns;
   }
+  std::vector<Group> groups(static_cast<size_t>(num_groups));
+  GroupQueue queue(num_groups);
+  const int64_t least = sorted_lengths.empty() ? 0 : even_tokens(sorted_lengths.back(), cp, 0);
   int64_t total = 0;
-  for (const GroupSum& group : groups)
-    total = std::max(total, group.finish + int64_t(group.waves.size()) * cost.wave);
+  for (size_t i = 0; i < sorted_lengths.size(); ++i) {
+    const int64_t tokens = sorted_lengths[i];
+    if (i == 0 || tokens != sorted_lengths[i - 1]) time = cost.even_shard(tokens, cp);
+    const auto [finish, index] = queue.take(time);
+    Group& group = groups[size_t(index)];
+    group.place(cluster, even_tokens(tokens, cp, 0), least);
+    total = std::max(total, finish + int64_t(group.waves().size()) * cost.wave);
+    if (total >= give_up_ns) return give_up_ns;
+  }
   return total + cost.allreduce;
 }
 
@@ -153,7 +179,7 @@ StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const Cos
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   std::vector<std::pair<int64_t, int64_t>> by_least;  // (time at least, CP size): the promising ones first
   for (int64_t cp : feasible_cp_sizes(lengths, cluster))
-    by_least.emplace_back(least_static_balanced_ns(sorted, cost, cluster, cp), cp);
+    by_least.emplace_back(least_static_balanced_ns(sorted, cost, cluster, cp, below_ns), cp);
   std::sort(by_least.begin(), by_least.end());
   StaticChoice best{0, below_ns, {}};
   for (const auto& [least, cp] : by_least) {

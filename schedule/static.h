@@ -11,9 +11,9 @@ namespace zoetrope {
 
 /// Time of the first member of the fullest group of `plan_static_balanced`, all-reduce included: the plan's
 /// makespan is at least that, and equal where the largest shards are the slowest. `sorted_lengths`
-/// descending.
+/// descending. Stops early where it is sure to reach `give_up_ns`, and returns that then.
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
-                                 const Cluster& cluster, int64_t cp);
+                                 const Cluster& cluster, int64_t cp, int64_t give_up_ns = INT64_MAX);
 
 /// A balanced static plan and its size; size 0: there is none.
 struct StaticChoice {
