@@ -17,9 +17,11 @@ Plan plan_with_cp(const std::string& planner, const std::vector<int64_t>& length
 }  // namespace
 
 const std::vector<std::string>& planner_names() {
-  static const std::vector<std::string> names{"static", "static-balanced", "elastic"};
+  static const std::vector<std::string> names{"static", "static-balanced", "greedy-waves", "elastic"};
   return names;
 }
+
+bool fixes_cp_size(const std::string& planner) { return planner == "static" || planner == "static-balanced"; }
 
 void check_batch(const std::vector<int64_t>& lengths, const Cluster& cluster) {
   ZT_REQUIRE(cluster.num_slots > 0, "plan: ", cluster.num_slots, " ranks, expected at least 1");
@@ -51,15 +53,17 @@ int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengt
 Plan make_plan(const PlanRequest& request, const std::vector<int64_t>& lengths, const CostModel& cost,
                const Cluster& cluster) {
   check_batch(lengths, cluster);
-  if (request.planner == "elastic") {
-    if (request.cp != 0)
-      throw UsageError(
-          "--cp fixes the size of the static planners; the elastic planner chooses it per sample");
-    return plan_elastic(lengths, cost, cluster);
+  const std::vector<std::string>& names = planner_names();
+  if (std::find(names.begin(), names.end(), request.planner) == names.end()) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw UsageError(join_message("planner '", request.planner, "' is unknown; there are ", list));
   }
-  if (request.planner != "static" && request.planner != "static-balanced")
-    throw UsageError(join_message("planner '", request.planner,
-                                  "' is unknown; there are static, static-balanced, elastic"));
+  if (request.cp != 0 && !fixes_cp_size(request.planner))
+    throw UsageError(join_message("--cp fixes the size of the static planners; planner '", request.planner,
+                                  "' chooses its own"));
+  if (request.planner == "greedy-waves") return plan_greedy_waves(lengths, cluster);
+  if (request.planner == "elastic") return plan_elastic(lengths, cost, cluster);
   const int64_t cp = request.cp > 0 ? request.cp : fastest_cp(request.planner, lengths, cost, cluster);
   return plan_with_cp(request.planner, lengths, cost, cluster, cp);
 }

@@ -9,12 +9,14 @@
 namespace zoetrope {
 
 struct PlanRequest {
-  std::string planner = "elastic";  ///< static, static-balanced, elastic
+  std::string planner = "elastic";  ///< one of planner_names()
   int64_t cp = 0;                   ///< size of the static planners; 0: fastest predicted feasible one
 };
 
-/// Names that `make_plan` knows.
+/// Names that `make_plan` knows; the last is the default.
 const std::vector<std::string>& planner_names();
+/// True for planners that use one CP size for the whole step, which `cp` gives.
+bool fixes_cp_size(const std::string& planner);
 
 /// Plans one step. Deterministic: a pure function of its arguments, integer nanoseconds, stable ties.
 /// Throws: Error naming the sample, its tokens, the cap and what to change when a sample can't fit.
@@ -26,6 +28,9 @@ Plan plan_static(const std::vector<int64_t>& lengths, const Cluster& cluster, in
 /// As above with samples sorted and placed longest-processing-time first, free-running.
 Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
                           int64_t cp);
+/// Power-of-two CP size per sample in greedy waves, blind to all but quadratic work.
+/// Source: Megatron Core's dynamic context parallelism, from a description: Note [Greedy waves].
+Plan plan_greedy_waves(const std::vector<int64_t>& lengths, const Cluster& cluster);
 /// Ring size, members and uneven shard lengths per sample.
 Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 

@@ -3,19 +3,14 @@
 #include "schedule/static.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/check.h"
+#include "schedule/even_shards.h"
 #include "schedule/fixed_cost.h"
 #include "schedule/planner.h"
 
 namespace zoetrope {
 namespace {
-
-/// Tokens that member `member` of an even split over `cp` slots holds.
-int64_t even_tokens(int64_t tokens, int64_t cp, int64_t member) {
-  return tokens / cp + (member < tokens % cp ? 1 : 0);
-}
 
 /// The micro-batches of one group of `cp` slots; every sample lies on all of them, evenly, so that the first
 /// member holds the most tokens and segments.
@@ -133,10 +128,7 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
   const FixedCost cost(cost_model);
   std::vector<Group> groups(size_t(cluster.num_slots / cp));
   GroupQueue queue(int64_t(groups.size()));
-  std::vector<int64_t> order(lengths.size());
-  std::iota(order.begin(), order.end(), int64_t(0));
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
+  const std::vector<int64_t> order = by_descending_length(lengths);
   const int64_t least = order.empty() ? 0 : even_tokens(lengths[size_t(order.back())], cp, 0);
   for (int64_t sample : order) {
     const int64_t tokens = lengths[size_t(sample)];

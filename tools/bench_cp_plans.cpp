@@ -67,7 +67,7 @@ std::vector<CpEntry> plan_entries(const BenchOptions& options, const Dataset& da
   }
   std::vector<CpEntry> entries;
   for (const std::string& planner : options.planners) {
-    if (planner.rfind("static", 0) != 0) {
+    if (!fixes_cp_size(planner)) {
       entries.push_back(plan_entry(planner, 0, batches, cost, cluster));
       continue;
     }

@@ -37,7 +37,7 @@ std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanP
   if (options.plan.planner != "all") return report_planner(problem, {options.plan.planner, options.plan.cp});
   std::vector<PlanReport> reports;
   for (const std::string& planner : planner_names()) {
-    if (planner != "elastic" && feasible_cp_sizes(problem.lengths, problem.cluster).empty()) continue;
+    if (fixes_cp_size(planner) && feasible_cp_sizes(problem.lengths, problem.cluster).empty()) continue;
     for (PlanReport& report : report_planner(problem, {planner, 0})) reports.push_back(std::move(report));
   }
   return reports;

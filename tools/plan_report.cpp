@@ -73,7 +73,7 @@ std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
 }  // namespace
 
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
-  if (request.planner == "elastic" || request.cp > 0) return {report_one(problem, request)};
+  if (!fixes_cp_size(request.planner) || request.cp > 0) return {report_one(problem, request)};
   check_batch(problem.lengths, problem.cluster);
   std::vector<PlanReport> reports;
   for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster))

@@ -1,6 +1,7 @@
 #include "tools/train_config.h"
 
 #include "core/check.h"
+#include "schedule/planner.h"
 #include "tools/ranges.h"
 
 namespace zoetrope {
@@ -68,10 +69,10 @@ void TrainConfig::validate() const {
 
 void check_cp(const PlanOptions& plan, int64_t ranks) {
   if (plan.cp == 0) return;
-  if (plan.planner.rfind("static", 0) != 0)
+  if (!fixes_cp_size(plan.planner))
     throw UsageError(
         join_message("--cp ", plan.cp, " fixes the size of the static planners, and planner '", plan.planner,
-                     "' chooses it per sample; give --planner static or static-balanced, or leave --cp out"));
+                     "' chooses its own; give --planner static or static-balanced, or leave --cp out"));
   if (ranks % plan.cp != 0)
     throw UsageError(join_message("--cp ", plan.cp, " does not divide ", ranks,
                                   ranks == 1 ? " rank" : " ranks",

@@ -9,6 +9,7 @@
 #include "model/config.h"
 #include "model/flow.h"
 #include "model/optimizer.h"
+#include "schedule/planner.h"
 
 namespace zoetrope {
 
@@ -21,8 +22,7 @@ struct PlanOptions {
   std::string planner = "elastic", cost;
   int64_t cp = 0, batch = 8, memory_per_rank = 0;
   void visit(auto&& field) {
-    field("planner", planner, "how samples are spread over ranks",
-          std::vector<std::string>{"static", "static-balanced", "elastic"});
+    field("planner", planner, "how samples are spread over ranks", planner_names());
     field("cp", cp, "CP size of the static planners; 0: the fastest predicted feasible one");
     field("batch", batch, "samples per optimizer step, over all ranks");
     field("memory-per-rank", memory_per_rank, "bytes a rank may use; 0: what the cost file says");

@@ -82,7 +82,7 @@ TEST(PlanLaws, WhatCannotFitIsAnErrorThatNamesTheSample) {
   }
   EXPECT_THROW(make_plan({"static", 3}, {10}, CostModel{}, {4, 100, 0}), Error);
   EXPECT_THROW(make_plan({"elastic", 2}, {10}, CostModel{}, {4, 100, 0}), UsageError);
-  EXPECT_THROW(make_plan({"dynamic", 0}, {10}, CostModel{}, {4, 100, 0}), UsageError);
+  EXPECT_THROW(make_plan({"none", 0}, {10}, CostModel{}, {4, 100, 0}), UsageError);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(PlanReport, RankTableNamesSamplesOfTheDataSet) {
 TEST(PlanReport, ASampleThatFitsNowhereIsAnError) {
   PlanProblem problem = small_problem();
   problem.cluster = {4, 200, 0};
-  for (const char* planner : {"static", "static-balanced", "elastic"})
+  for (const std::string& planner : planner_names())
     EXPECT_THROW(report_planner(problem, {planner, 0}), Error) << planner;
 }
 

@@ -56,8 +56,8 @@ TEST(PlanCommand, ComparesAllPlannersAndMarksSizes) {
   const Answer answer = run({"--lengths", write_lengths("900\n100\n250\n40\n"), "--ranks", "4",
                              "--tokens-per-rank", "500", "--planner", "all"});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
-  for (const char* text :
-       {"dropped 0", "static ", "static-balanced", "elastic", "<- fastest", "<- smallest that fits"})
+  for (const char* text : {"dropped 0", "static ", "static-balanced", "greedy-waves", "elastic", "<- fastest",
+                           "<- smallest that fits"})
     EXPECT_NE(answer.out.find(text), std::string::npos) << text << "\n" << answer.out;
 }
 
@@ -83,7 +83,7 @@ TEST(PlanCommand, ExitCodesTellWrongUseFromWhatCannotFit) {
             2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--memory-per-rank", "5"}).exit_code, 2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--cost", "nowhere"}).exit_code, 2);
-  for (const char* planner : {"static", "static-balanced", "elastic", "all"}) {
+  for (const char* planner : {"static", "static-balanced", "greedy-waves", "elastic", "all"}) {
     const Answer answer =
         run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "449", "--planner", planner});
     EXPECT_EQ(answer.exit_code, 3) << planner;
