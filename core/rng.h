@@ -19,6 +19,7 @@ enum class Purpose : uint32_t {
   kInitialisation = 6,
   kOrder = 7,
   kText = 8,
+  kTrace = 9,
   kLayerDropout = 1024
 };
 
