@@ -17,7 +17,7 @@ constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring
 
 /// True when a plan is so near the bound that more candidates are not worth their time.
 bool good_enough(const ElasticBatch& batch, const BestPlan& best) {
-  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 1024;
+  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.tolerance_ns();
 }
 /// The same for pouring large batches, which takes longer than stacking them: 1 %.
 bool good_enough_for_large(const ElasticBatch& batch, const BestPlan& best) {
@@ -26,25 +26,17 @@ bool good_enough_for_large(const ElasticBatch& batch, const BestPlan& best) {
 }
 
 /// Gallops from the bound up to a time that stacking reaches, then bisects.
-void offer_stacked(const ElasticBatch& batch, BestPlan& best) {
-  const auto attempt = [&](int64_t time) {
-    std::optional<Plan> plan = plan_stacked(batch, time, false);
-    if (!plan) return false;
-    if (batch.cost.wave > 0)
-      if (std::optional<Plan> merged = plan_stacked(batch, time, true))
-        best.offer(*std::move(merged), batch.cost_model);
-    best.offer(*std::move(plan), batch.cost_model);
-    return true;
-  };
-  int64_t excess = std::max<int64_t>(1, batch.bound_ns / 2048), low = 0;
-  for (int doubling = 0; !attempt(batch.bound_ns + excess); ++doubling) {
+void offer_lowest_stack(const ElasticBatch& batch, BestPlan& best) {
+  const auto attempt = [&](int64_t excess) { return offer_stacked(batch, batch.bound_ns + excess, best); };
+  int64_t excess = std::max<int64_t>(1, batch.tolerance_ns() / 2), low = 0;
+  for (int doubling = 0; !attempt(excess); ++doubling) {
     if (doubling == 16) return;
     low = excess;
     excess *= 2;
   }
   for (int round = 0; round < 4 && !good_enough(batch, best); ++round) {
     const int64_t middle = low + (excess - low) / 2;
-    (attempt(batch.bound_ns + middle) ? excess : low) = middle;
+    (attempt(middle) ? excess : low) = middle;
   }
 }
 
@@ -101,7 +93,7 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   if (lengths.empty()) return {};
   const ElasticBatch batch(lengths, cost, cluster);
   BestPlan best(cluster.execution);
-  offer_stacked(batch, best);
+  offer_lowest_stack(batch, best);
   if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
   if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was

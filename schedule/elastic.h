@@ -23,6 +23,9 @@ struct ElasticBatch {
     return cluster.segments_per_slot > 0 ? cluster.segments_per_slot : INT64_MAX;
   }
 
+  /// A plan this near the bound is good enough: the larger the batch, the less time there is for each sample.
+  int64_t tolerance_ns() const { return bound_ns / (num_samples() <= 8192 ? 1024 : 256); }
+
   std::vector<int64_t> sample, tokens, whole_ns;  ///< by rank in the descending order
   int64_t total_tokens = 0, total_ns = 0;
   CostModel cost_model;
@@ -41,9 +44,10 @@ struct BestPlan {
   void offer(Plan candidate, const CostModel& cost);
 };
 
-/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`; `merge` joins waves
-/// that the same ranks run one after another. Nothing when the samples don't fit the time.
-std::optional<Plan> plan_stacked(const ElasticBatch& batch, int64_t time, bool merge);
+/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`; offers that plan, and
+/// one whose waves are joined where the same ranks run them one after another. False when the samples don't
+/// fit the time.
+bool offer_stacked(const ElasticBatch& batch, int64_t time, BestPlan& best);
 
 /// How to pour.
 struct PourOptions {

@@ -4,144 +4,196 @@
 
 namespace zoetrope {
 
-void BlockDraft::add_even_ring(const std::vector<int>& members, int64_t item, int64_t tokens) {
-  const int64_t cp = int64_t(members.size());
-  Block block{members, {}, {}};
-  int64_t begin = 0;
-  for (int64_t i = 0; i < cp; ++i) {
-    const int64_t own = tokens / cp + (i < tokens % cp ? 1 : 0);
-    block.shards.push_back({{item, begin, begin + own}});
-    block.tokens.push_back(own);
-    begin += own;
-    slots_[size_t(members[size_t(i)])].push_back({int(blocks_.size()), -1});
+constexpr int kMostOpen = 32;  // blocks of a bin that are looked at for a sample
+
+BlockDraft::BlockDraft(const ElasticBatch& batch)
+    : batch_(batch),
+      first_entry_(size_t(batch.cluster.num_slots), -1),
+      last_entry_(first_entry_),
+      next_item_(size_t(batch.num_samples()), -1) {}
+
+void BlockDraft::append(int slot, const Entry& entry) {
+  int& last = last_entry_[size_t(slot)];
+  (last < 0 ? first_entry_[size_t(slot)] : entries_[size_t(last)].next) = int(entries_.size());
+  last = int(entries_.size());
+  entries_.push_back(entry);
+}
+
+int BlockDraft::add_even_ring(const std::vector<int>& slots, int64_t item) {
+  const int block = int(blocks_.size()), first = int(members_.size()), cp = int(slots.size());
+  const int64_t tokens = batch_.tokens[size_t(item)];
+  blocks_.push_back({first, cp, item, item, -1, block});
+  for (int i = 0; i < cp; ++i) {
+    append(slots[size_t(i)], {first + i, -1, -1});
+    members_.push_back({block, slots[size_t(i)], tokens / cp + (i < tokens % cp ? 1 : 0), 1, -1});
   }
-  blocks_.push_back(std::move(block));
+  return first;
 }
 
-int BlockDraft::open_solo(int slot, int bin) {
-  if (bin_blocks_.size() <= size_t(bin)) bin_blocks_.resize(size_t(bin) + 1);
-  bin_blocks_[size_t(bin)].push_back(int(blocks_.size()));
-  blocks_.push_back({{slot}, {{}}, {0}});
-  return int(blocks_.size()) - 1;
+int BlockDraft::open_bin(int slot) {
+  const int bin = int(bins_.size());
+  bins_.push_back({slot, -1, -1, -1});
+  append(slot, {-1, bin, -1});
+  return bin;
 }
 
-void BlockDraft::add_whole(int block, int64_t item, int64_t tokens) {
-  blocks_[size_t(block)].shards[0].push_back({item, 0, tokens});
-  blocks_[size_t(block)].tokens[0] += tokens;
+void BlockDraft::add_whole(int bin_index, int block_index, int64_t item) {
+  if (block_index == kNewBlock) {
+    block_index = int(blocks_.size());
+    Bin& bin = bins_[size_t(bin_index)];
+    blocks_.push_back({int(members_.size()), 1, item, item, -1, block_index});
+    members_.push_back({block_index, bin.slot, 0, 0, -1});
+    (bin.last_block < 0 ? bin.first_block : blocks_[size_t(bin.last_block)].next_in_bin) = block_index;
+    if (bin.first_open < 0) bin.first_open = block_index;
+    bin.last_block = block_index;
+  } else {
+    next_item_[size_t(blocks_[size_t(block_index)].last_item)] = item;
+    blocks_[size_t(block_index)].last_item = item;
+  }
+  Member& member = members_[size_t(blocks_[size_t(block_index)].first_member)];
+  member.tokens += batch_.tokens[size_t(item)];
+  ++member.segments;
 }
 
-bool BlockDraft::fits(const ElasticBatch& batch, int block, int64_t tokens) const {
-  const Block& at = blocks_[size_t(block)];
-  return at.tokens[0] + tokens <= batch.cluster.tokens_per_slot &&
-         int64_t(at.shards[0].size()) < batch.segment_cap();
-}
-
-std::vector<std::vector<int>> BlockDraft::sequences() const {
-  if (!merged_.empty()) return merged_;
-  std::vector<std::vector<int>> result(slots_.size());
-  for (size_t slot = 0; slot < slots_.size(); ++slot)
-    for (const Entry& entry : slots_[slot]) {
-      if (entry.block >= 0) result[slot].push_back(entry.block);
-      else if (size_t(entry.bin) < bin_blocks_.size())
-        result[slot].insert(result[slot].end(), bin_blocks_[size_t(entry.bin)].begin(),
-                            bin_blocks_[size_t(entry.bin)].end());
-    }
-  return result;
-}
-
-bool BlockDraft::join_if_fits(const ElasticBatch& batch, int into, const std::vector<int>& next) {
-  Block& block = blocks_[size_t(into)];
-  const auto index_in = [&](int other, int slot) {
-    const auto& members = blocks_[size_t(other)].members;
-    return size_t(std::find(members.begin(), members.end(), slot) - members.begin());
+int BlockDraft::block_with_room(int bin_index, int64_t tokens) {
+  Bin& bin = bins_[size_t(bin_index)];
+  const auto fits = [&](int block, int64_t more) {
+    return has_room(members_[size_t(blocks_[size_t(block)].first_member)], more, 1);
   };
-  for (size_t i = 0; i < block.members.size(); ++i) {
-    if (next[i] < 0) continue;
-    const size_t at = index_in(next[i], block.members[i]);
-    const Block& other = blocks_[size_t(next[i])];
-    if (block.tokens[i] + other.tokens[at] > batch.cluster.tokens_per_slot ||
-        int64_t(block.shards[i].size() + other.shards[at].size()) > batch.segment_cap())
-      return false;
-  }
-  for (size_t i = 0; i < block.members.size(); ++i) {
-    if (next[i] < 0) continue;
-    const size_t at = index_in(next[i], block.members[i]);
-    const Block& other = blocks_[size_t(next[i])];
-    block.tokens[i] += other.tokens[at];
-    block.shards[i].insert(block.shards[i].end(), other.shards[at].begin(), other.shards[at].end());
-  }
-  return true;
+  while (bin.first_open >= 0 && !fits(bin.first_open, batch_.tokens.back()))
+    bin.first_open = blocks_[size_t(bin.first_open)].next_in_bin;
+  int block = bin.first_open;
+  for (int i = 0; block >= 0 && i < kMostOpen; ++i, block = blocks_[size_t(block)].next_in_bin)
+    if (fits(block, tokens)) return block;
+  return kNewBlock;
 }
 
-bool BlockDraft::joinable(const std::vector<int>& members, const std::vector<int>& next) const {
+void BlockDraft::make_sequences() {
+  if (!begin_of_.empty()) return;
+  sequence_.reserve(members_.size());
+  for (int entry : first_entry_) {
+    begin_of_.push_back(int(sequence_.size()));
+    for (; entry >= 0; entry = entries_[size_t(entry)].next) {
+      const Entry& at = entries_[size_t(entry)];
+      if (at.member >= 0) sequence_.push_back(at.member);
+      else
+        for (int b = bins_[size_t(at.bin)].first_block; b >= 0; b = blocks_[size_t(b)].next_in_bin)
+          sequence_.push_back(blocks_[size_t(b)].first_member);
+    }
+  }
+  begin_of_.push_back(int(sequence_.size()));
+  for (size_t i = 0; i < sequence_.size(); ++i) members_[size_t(sequence_[i])].last = int(i);
+}
+
+int BlockDraft::leader_of(int block) {
+  int leader = block;
+  while (blocks_[size_t(leader)].leader != leader) leader = blocks_[size_t(leader)].leader;
+  return blocks_[size_t(block)].leader = leader;
+}
+
+int BlockDraft::following(const Member& member) const {
+  const int next = member.last + 1;
+  return next < begin_of_[size_t(member.slot) + 1] ? sequence_[size_t(next)] : -1;
+}
+
+/// True when what follows on all members is whole samples of their own, or one ring of the same members, and
+/// the caps hold.
+bool BlockDraft::joinable(const Block& block) const {
   bool any = false, all_solo = true, same_ring = true;
-  for (int block : next) {
-    any = any || block >= 0;
-    all_solo = all_solo && (block < 0 || blocks_[size_t(block)].members.size() == 1);
-    same_ring = same_ring && block == next[0];
+  int ring = -1;
+  for (int i = 0; i < block.cp; ++i) {
+    const Member& member = members_[size_t(block.first_member + i)];
+    const int next = following(member);
+    const int next_block = next < 0 ? -1 : members_[size_t(next)].block;
+    if (i == 0) ring = next_block;
+    same_ring = same_ring && next_block == ring;
+    if (next < 0) continue;
+    any = true;
+    all_solo = all_solo && blocks_[size_t(next_block)].cp == 1;
+    if (!has_room(member, members_[size_t(next)].tokens, members_[size_t(next)].segments)) return false;
   }
-  return any && (all_solo || (same_ring && blocks_[size_t(next[0])].members == members));
+  return any && (all_solo || (same_ring && blocks_[size_t(ring)].cp == block.cp));
 }
 
-void BlockDraft::merge_waves(const ElasticBatch& batch) {
-  std::vector<std::vector<int>> order = sequences();
-  std::vector<bool> gone(blocks_.size(), false);
-  const auto next_of = [&](int slot, int block) {
-    const auto& list = order[size_t(slot)];
-    const auto at = std::find(list.begin(), list.end(), block);
-    return at + 1 == list.end() ? -1 : *(at + 1);
-  };
-  for (int b = 0; b < int(blocks_.size()); ++b) {
-    if (gone[size_t(b)]) continue;
-    while (true) {
-      const std::vector<int> members = blocks_[size_t(b)].members;
-      std::vector<int> next;
-      next.reserve(members.size());
-      for (int slot : members) next.push_back(next_of(slot, b));
-      if (!joinable(members, next) || !join_if_fits(batch, b, next)) break;
-      for (size_t i = 0; i < members.size(); ++i)
-        if (next[i] >= 0) {
-          gone[size_t(next[i])] = true;
-          auto& list = order[size_t(members[i])];
-          list.erase(std::find(list.begin(), list.end(), next[i]));
-        }
+void BlockDraft::join(int block) {
+  for (int i = 0; i < blocks_[size_t(block)].cp; ++i) {
+    Member& member = members_[size_t(blocks_[size_t(block)].first_member + i)];
+    const int next = following(member);
+    if (next < 0) continue;
+    const Member& joined = members_[size_t(next)];
+    member.tokens += joined.tokens;
+    member.segments += joined.segments;
+    member.last = joined.last;
+    blocks_[size_t(joined.block)].leader = block;
+  }
+}
+
+void BlockDraft::merge_waves() {
+  make_sequences();
+  for (int b = 0; b < int(blocks_.size()); ++b)
+    while (blocks_[size_t(b)].leader == b && joinable(blocks_[size_t(b)])) join(b);
+}
+
+void BlockDraft::write_shards(const Member& member, int index, std::vector<Shard>& shards) const {
+  const Block& block = blocks_[size_t(member.block)];
+  if (block.cp == 1) {
+    for (int64_t item = block.first_item; item >= 0; item = next_item_[size_t(item)])
+      shards.push_back({batch_.sample[size_t(item)], 0, batch_.tokens[size_t(item)]});
+    return;
+  }
+  const int64_t tokens = batch_.tokens[size_t(block.first_item)], cp = block.cp;
+  const int64_t begin = index * (tokens / cp) + std::min<int64_t>(index, tokens % cp);
+  const int64_t end = begin + tokens / cp + (index < tokens % cp ? 1 : 0);
+  shards.push_back({batch_.sample[size_t(block.first_item)], begin, end});
+}
+
+void BlockDraft::write_wave(int leader, Wave& wave, std::vector<int>& position) {
+  const Block block = blocks_[size_t(leader)];
+  for (int i = 0; i < block.cp; ++i) {
+    const Member& own = members_[size_t(block.first_member + i)];
+    auto& shards = wave.slots[size_t(own.slot)];
+    shards.reserve(size_t(own.segments));
+    int& at = position[size_t(own.slot)];
+    for (; at <= own.last; ++at) {
+      const int member = sequence_[size_t(at)];
+      const Block& joined = blocks_[size_t(members_[size_t(member)].block)];
+      write_shards(members_[size_t(member)], member - joined.first_member, shards);
+      if (joined.cp > 1 && member == joined.first_member)
+        wave.rings.push_back({batch_.sample[size_t(joined.first_item)], Exchange::kRing});
     }
   }
-  merged_ = std::move(order);
 }
 
-Plan BlockDraft::to_plan(const ElasticBatch& batch) const {
-  const std::vector<std::vector<int>> order = sequences();
-  std::vector<size_t> position(order.size(), 0);
-  std::vector<size_t> arrived(blocks_.size(), 0), wave(blocks_.size(), 0), ready;
-  const auto arrive = [&](size_t slot) {
-    if (position[slot] == order[slot].size()) return;
-    const size_t block = size_t(order[slot][position[slot]]);
-    if (++arrived[block] == blocks_[block].members.size()) ready.push_back(block);
+Plan BlockDraft::to_plan() {
+  make_sequences();
+  std::vector<int> position(begin_of_.begin(), begin_of_.end() - 1), arrived(blocks_.size(), 0), ready;
+  std::vector<size_t> wave(blocks_.size(), 0);
+  const auto arrive = [&](int slot) {
+    if (position[size_t(slot)] == begin_of_[size_t(slot) + 1]) return;
+    const int leader = leader_of(members_[size_t(sequence_[size_t(position[size_t(slot)])])].block);
+    if (++arrived[size_t(leader)] == blocks_[size_t(leader)].cp) ready.push_back(leader);
   };
   Plan plan;
-  for (size_t slot = 0; slot < order.size(); ++slot) arrive(slot);
+  for (int slot = 0; slot < int(first_entry_.size()); ++slot) arrive(slot);
   while (!ready.empty()) {
-    const size_t index = ready.back();
+    const int leader = ready.back();
     ready.pop_back();
-    const Block& block = blocks_[index];
-    if (plan.waves.size() <= wave[index])
-      plan.waves.resize(wave[index] + 1, {std::vector<std::vector<Shard>>(order.size()), {}});
-    for (size_t i = 0; i < block.members.size(); ++i) {
-      const size_t slot = size_t(block.members[i]);
-      auto& shards = plan.waves[wave[index]].slots[slot];
-      for (Shard shard : block.shards[i]) {
-        shard.sample = batch.sample[size_t(shard.sample)];
-        shards.push_back(shard);
-      }
-      if (++position[slot] < order[slot].size()) {
-        size_t& next = wave[size_t(order[slot][position[slot]])];
-        next = std::max(next, wave[index] + 1);
+    const size_t at = wave[size_t(leader)];
+    if (plan.waves.size() <= at)
+      plan.waves.resize(at + 1, {std::vector<std::vector<Shard>>(first_entry_.size()), {}});
+    write_wave(leader, plan.waves[at], position);
+    for (int i = 0; i < blocks_[size_t(leader)].cp; ++i) {
+      const int slot = members_[size_t(blocks_[size_t(leader)].first_member + i)].slot;
+      if (position[size_t(slot)] < begin_of_[size_t(slot) + 1]) {
+        const int next = leader_of(members_[size_t(sequence_[size_t(position[size_t(slot)])])].block);
+        wave[size_t(next)] = std::max(wave[size_t(next)], at + 1);
       }
       arrive(slot);
     }
   }
-  list_rings(plan);
+  for (Wave& each : plan.waves)
+    std::sort(each.rings.begin(), each.rings.end(),
+              [](const Ring& a, const Ring& b) { return a.sample < b.sample; });
   return plan;
 }
 

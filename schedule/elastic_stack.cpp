@@ -1,129 +1,150 @@
 // Elastic planner, stacked rings: every ring is even, begins when all its ranks are free, and is a wave of
 // its own; whole samples go by best fit into the gaps before rings and into the tails.
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "schedule/bound.h"
 #include "schedule/elastic.h"
 #include "schedule/elastic_blocks.h"
+#include "schedule/free_slots.h"
 
 namespace zoetrope {
 namespace {
 
-/// Free time of one slot: a gap before a ring, or the tail; whole samples fill it in waves of their own.
-struct Bin {
-  int slot = 0;
-  int64_t room = 0;
-  std::vector<int> blocks;
-};
+// Pools up to this size are searched whole for the slots of a ring. In larger ones the finish times are so
+// dense that the first ones serve.
+constexpr int64_t kWindowSlots = 256;
+constexpr int kMostTooSmall = 16;  // bins passed over that lack room for the overhead of a new wave
 
 class Stack {
  public:
   Stack(const ElasticBatch& batch, int64_t time)
-      : batch_(batch),
-        time_(time),
-        draft_(batch.cluster.num_slots),
-        finish_(size_t(batch.cluster.num_slots), 0),
-        by_finish_(finish_.size()) {
-    std::iota(by_finish_.begin(), by_finish_.end(), 0);
-  }
+      : batch_(batch), time_(time), draft_(batch), slots_(batch.cluster.num_slots) {}
 
   bool place_all() {
     int64_t i = 0;
-    for (; i < batch_.num_samples(); ++i) {
-      const bool whole = batch_.tokens[size_t(i)] <= batch_.cluster.tokens_per_slot &&
-                         batch_.whole_ns[size_t(i)] + batch_.cost.wave <= time_;
-      if (whole) break;
+    for (; i < batch_.num_samples() && !is_whole(i); ++i)
       if (!place_ring(i)) return false;
-    }
-    for (int slot = 0; slot < int(finish_.size()); ++slot)
-      tails_.push_back(open_bin(slot, time_ - finish_[size_t(slot)]));
-    for (; i < batch_.num_samples(); ++i)
-      if (!place_whole(i) && !split_over_tails(i)) return false;
-    return true;
+    return open_tails(i) && place_wholes(i);
   }
 
-  Plan take_plan(bool merge) {
-    if (merge) draft_.merge_waves(batch_);
-    return draft_.to_plan(batch_);
-  }
+  BlockDraft& draft() { return draft_; }
 
  private:
   struct Window {
     int64_t first = -1, cp = 0, start = 0, score = INT64_MAX;
   };
+  /// Ring sizes worth trying for samples of one length, with what each takes.
+  struct Sizes {
+    int64_t tokens = 0;
+    std::vector<std::pair<int64_t, int64_t>> tried;  ///< (ring size, ns)
+  };
 
+  bool is_whole(int64_t i) const {
+    return batch_.tokens[size_t(i)] <= batch_.cluster.tokens_per_slot &&
+           batch_.whole_ns[size_t(i)] + batch_.cost.wave <= time_;
+  }
   int64_t ring_ns(int64_t i, int64_t cp) const {
     return batch_.cost.even_ring(batch_.tokens[size_t(i)], cp) + batch_.cost.wave;
   }
 
-  /// Ring size and slots with the least waiting plus work: windows of the slots sorted by finish time.
-  Window find_window(int64_t i) const {
-    const int64_t num_slots = batch_.cluster.num_slots, tokens = batch_.tokens[size_t(i)];
+  void set_sizes(int64_t i) {
+    const int64_t tokens = batch_.tokens[size_t(i)];
+    if (sizes_.tokens == tokens) return;
+    sizes_ = {tokens, {}};
     const int64_t least = bound_of_sample(batch_.cost, batch_.cluster, tokens, time_ - batch_.cost.wave).cp;
+    if (least == 0) return;
+    const int64_t most = std::min({2 * least + 2, batch_.cluster.num_slots, tokens});
+    for (int64_t cp = least; cp <= most; cp += 1 + least / 16) sizes_.tried.emplace_back(cp, ring_ns(i, cp));
+  }
+
+  /// Ring size and slots with the least waiting plus work: windows of the slots by finish time.
+  Window find_window() {
     Window best;
-    if (least == 0) return best;
-    for (int64_t cp = least; cp <= std::min({2 * least + 2, num_slots, tokens}); ++cp) {
-      const int64_t length = ring_ns(i, cp);
+    if (sizes_.tried.empty()) return best;
+    const std::vector<FreeSlots::Slot>& first =
+        slots_.first(std::max(kWindowSlots, 2 * sizes_.tried.back().first));
+    for (const auto& [cp, length] : sizes_.tried) {
+      if (cp * length >= best.score) continue;
       int64_t sum = 0;
-      for (int64_t last = 0; last < num_slots; ++last) {
-        const int64_t start = finish_[size_t(by_finish_[size_t(last)])];
+      for (int64_t last = 0; last < int64_t(first.size()); ++last) {
+        const int64_t start = first[size_t(last)].finish;
         sum += start;
-        if (last >= cp) sum -= finish_[size_t(by_finish_[size_t(last - cp)])];
+        if (last >= cp) sum -= first[size_t(last - cp)].finish;
         if (last < cp - 1) continue;
         if (start + length > time_) break;
-        const int64_t score = cp * start - sum + cp * length;
+        const int64_t waiting = cp * start - sum, score = waiting + cp * length;
         if (score < best.score) best = {last - cp + 1, cp, start, score};
+        if (waiting == 0) break;
       }
     }
     return best;
   }
 
   bool place_ring(int64_t i) {
-    const Window window = find_window(i);
+    set_sizes(i);
+    const Window window = find_window();
     if (window.first < 0) return false;
-    std::vector<int> members(by_finish_.begin() + window.first,
-                             by_finish_.begin() + window.first + window.cp);
-    for (int slot : members)
-      if (window.start > finish_[size_t(slot)]) open_bin(slot, window.start - finish_[size_t(slot)]);
-    std::sort(members.begin(), members.end());
-    draft_.add_even_ring(members, i, batch_.tokens[size_t(i)]);
-    for (int slot : members) finish_[size_t(slot)] = window.start + ring_ns(i, window.cp);
-    std::stable_sort(by_finish_.begin(), by_finish_.end(),
-                     [&](int a, int b) { return finish_[size_t(a)] < finish_[size_t(b)]; });
+    slots_.take(window.first, window.cp, taken_);
+    members_.clear();
+    for (const FreeSlots::Slot& slot : taken_) {
+      open_bin(slot.index, window.start - slot.finish);
+      members_.push_back(slot.index);
+    }
+    std::sort(members_.begin(), members_.end());
+    draft_.add_even_ring(members_, i);
+    slots_.put(window.start + ring_ns(i, window.cp), members_);
     return true;
   }
 
+  /// Room for whole samples in the draft's next place on the slot, unless the shortest does not fit. Returns
+  /// the bin's index, or -1.
   int open_bin(int slot, int64_t room) {
-    const int index = int(bins_.size());
-    bins_.push_back({slot, room, {}});
-    draft_.reserve_position(slot, index);
-    by_room_.insert({room, index});
-    return index;
+    if (room < batch_.whole_ns.back() + batch_.cost.wave) return -1;
+    const int bin = draft_.open_bin(slot);
+    rooms_.push_back(room);
+    slot_of_.push_back(slot);
+    is_tail_.push_back(false);
+    return bin;
   }
 
-  /// The bin's first wave with room for the sample; -1: it needs a new one.
-  int block_with_room(const Bin& bin, int64_t tokens) const {
-    for (int block : bin.blocks)
-      if (draft_.fits(batch_, block, tokens)) return block;
-    return -1;
+  /// The rest of each slot; false when all room together is too small for the samples from `first_whole` on.
+  bool open_tails(int64_t first_whole) {
+    for (const FreeSlots::Slot& slot : slots_.all())
+      if (const int bin = open_bin(slot.index, time_ - slot.finish); bin >= 0) is_tail_[size_t(bin)] = true;
+    __int128 room = 0, work = 0;
+    for (int64_t each : rooms_) room += each;
+    for (int64_t i = first_whole; i < batch_.num_samples(); ++i) work += batch_.whole_ns[size_t(i)];
+    if (work > room) return false;
+    std::vector<std::pair<int64_t, int>> sorted;
+    sorted.reserve(rooms_.size());
+    for (size_t bin = 0; bin < rooms_.size(); ++bin) sorted.emplace_back(rooms_[bin], int(bin));
+    std::sort(sorted.begin(), sorted.end());
+    by_room_ = {sorted.begin(), sorted.end()};
+    return true;
+  }
+
+  bool place_wholes(int64_t i) {
+    for (; i < batch_.num_samples(); ++i)
+      if (!place_whole(i) && !split_over_tails(i)) return false;
+    return true;
   }
 
   bool place_whole(int64_t i) {
     const int64_t tokens = batch_.tokens[size_t(i)], work = batch_.whole_ns[size_t(i)];
-    for (auto at = by_room_.lower_bound({work, 0}); at != by_room_.end(); ++at) {
-      const int index = at->second;
-      Bin& bin = bins_[size_t(index)];
-      int block = block_with_room(bin, tokens);
-      const int64_t needed = work + (block < 0 ? batch_.cost.wave : 0);
-      if (bin.room < needed) continue;
-      if (block < 0) bin.blocks.push_back(block = draft_.open_solo(bin.slot, index));
-      draft_.add_whole(block, i, tokens);
-      by_room_.erase(at);
-      bin.room -= needed;
-      by_room_.insert({bin.room, index});
-      return true;
+    auto at = by_room_.lower_bound({work, 0});
+    for (int passed = 0; at != by_room_.end(); ++passed) {
+      const int bin = at->second, block = draft_.block_with_room(bin, tokens);
+      const int64_t needed = work + (block == BlockDraft::kNewBlock ? batch_.cost.wave : 0);
+      if (at->first >= needed) {
+        draft_.add_whole(bin, block, i);
+        auto node = by_room_.extract(at);
+        node.value().first = rooms_[size_t(bin)] -= needed;
+        by_room_.insert(std::move(node));
+        return true;
+      }
+      if (passed < kMostTooSmall) ++at;
+      else at = by_room_.lower_bound({work + batch_.cost.wave, 0});
     }
     return false;
   }
@@ -131,42 +152,59 @@ class Stack {
   /// A sample that fits nowhere whole: an even ring over the slots with the longest tails.
   bool split_over_tails(int64_t i) {
     const int64_t tokens = batch_.tokens[size_t(i)];
-    std::vector<int> order = tails_;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return bins_[size_t(a)].room > bins_[size_t(b)].room; });
-    for (int64_t cp = 2; cp <= std::min(batch_.cluster.num_slots, tokens); ++cp) {
-      const int64_t room = bins_[size_t(order[size_t(cp - 1)])].room, length = ring_ns(i, cp);
-      if (length > room || (tokens + cp - 1) / cp > batch_.cluster.tokens_per_slot) continue;
-      std::vector<int> members;
-      for (int64_t k = 0; k < cp; ++k) {
-        const Bin& bin = bins_[size_t(order[size_t(k)])];
-        members.push_back(bin.slot);
-        by_room_.erase({bin.room, order[size_t(k)]});
+    std::vector<int> bins;
+    for (auto at = by_room_.rbegin(); at != by_room_.rend() && int64_t(bins.size()) < tokens; ++at) {
+      if (!is_tail_[size_t(at->second)]) continue;
+      bins.push_back(at->second);
+      const int64_t cp = int64_t(bins.size());
+      if (cp < 2 || (tokens + cp - 1) / cp > batch_.cluster.tokens_per_slot) continue;
+      if (const int64_t room = at->first, length = ring_ns(i, cp); length <= room) {
+        put_over_tails(i, bins, room - length);
+        return true;
       }
-      std::sort(members.begin(), members.end());
-      draft_.add_even_ring(members, i, tokens);
-      for (int slot : members) tails_[size_t(slot)] = open_bin(slot, room - length);
-      return true;
     }
     return false;
+  }
+
+  void put_over_tails(int64_t i, const std::vector<int>& bins, int64_t room) {
+    members_.clear();
+    for (int bin : bins) {
+      members_.push_back(slot_of_[size_t(bin)]);
+      by_room_.erase({rooms_[size_t(bin)], bin});
+    }
+    std::sort(members_.begin(), members_.end());
+    draft_.add_even_ring(members_, i);
+    for (int slot : members_)
+      if (const int bin = open_bin(slot, room); bin >= 0) {
+        is_tail_[size_t(bin)] = true;
+        by_room_.insert({room, bin});
+      }
   }
 
   const ElasticBatch& batch_;
   int64_t time_;
   BlockDraft draft_;
-  std::vector<int64_t> finish_;
-  std::vector<int> by_finish_;  // slots, by finish
-  std::vector<Bin> bins_;
-  std::vector<int> tails_;                     // by slot: its tail's bin
+  FreeSlots slots_;
+  Sizes sizes_;
+  std::vector<FreeSlots::Slot> taken_;
+  std::vector<int> members_;
+  std::vector<int64_t> rooms_;                 // by bin
+  std::vector<int> slot_of_;                   // by bin
+  std::vector<bool> is_tail_;                  // by bin
   std::set<std::pair<int64_t, int>> by_room_;  // (room, bin)
 };
 
 }  // namespace
 
-std::optional<Plan> plan_stacked(const ElasticBatch& batch, int64_t time, bool merge) {
+bool offer_stacked(const ElasticBatch& batch, int64_t time, BestPlan& best) {
   Stack stack(batch, time);
-  if (!stack.place_all()) return std::nullopt;
-  return stack.take_plan(merge);
+  if (!stack.place_all()) return false;
+  best.offer(stack.draft().to_plan(), batch.cost_model);
+  if (batch.cost.wave > 0) {
+    stack.draft().merge_waves();
+    best.offer(stack.draft().to_plan(), batch.cost_model);
+  }
+  return true;
 }
 
 }  // namespace zoetrope
