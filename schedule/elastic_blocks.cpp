@@ -62,6 +62,7 @@ int BlockDraft::block_with_room(int bin_index, int64_t tokens) {
   };
   while (bin.first_open >= 0 && !fits(bin.first_open, batch_.tokens.back()))
     bin.first_open = blocks_[size_t(bin.first_open)].next_in_bin;
+  if (bin.first_open >= 0 && fits(bin.last_block, tokens)) return bin.last_block;
   int block = bin.first_open;
   for (int i = 0; block >= 0 && i < kMostOpen; ++i, block = blocks_[size_t(block)].next_in_bin)
     if (fits(block, tokens)) return block;

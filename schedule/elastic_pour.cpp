@@ -2,7 +2,8 @@
 // rank whole is poured over several, as much on each as its room takes. All begin and end together, so uneven
 // shards cost nothing.
 #include <algorithm>
-#include <numeric>
+#include <climits>
+#include <set>
 
 #include "schedule/bound.h"
 #include "schedule/elastic.h"
@@ -10,7 +11,9 @@
 namespace zoetrope {
 namespace {
 
-/// One wave, filled up to a level.
+constexpr int kMostPassed = 32;  // slots without room for its tokens that a whole sample passes over
+
+/// One wave, filled up to a level. Slots are kept by time; those that are still empty are not listed.
 class PouredWave {
  public:
   PouredWave(const ElasticBatch& batch, const PourOptions& options)
@@ -19,7 +22,10 @@ class PouredWave {
   /// Places all `items` (ranks in the batch, ascending: longest first) below `level` ns. False: no room.
   bool pour(const std::vector<int64_t>& items, int64_t level) {
     level_ = level;
-    for (Slot& slot : slots_) slot = Slot{batch_.cost.wave, 0, {}};
+    pieces_.clear();
+    by_time_.clear();
+    std::fill(slots_.begin(), slots_.begin() + num_used_, Slot{});
+    num_used_ = 0;
     std::vector<int64_t> held, left;
     for (int64_t item : items) {
       if (must_split(item)) {
@@ -39,85 +45,101 @@ class PouredWave {
   /// Nanoseconds of the fullest slot.
   int64_t used_ns() const {
     int64_t most = 0;
-    for (const Slot& slot : slots_)
-      if (!slot.shards.empty()) most = std::max(most, slot.time);
-    return most;
+    for (int s = 0; s < num_used_; ++s) most = std::max(most, slots_[size_t(s)].time);
+    return most + batch_.cost.wave;
   }
 
   Wave to_wave() const {
-    Wave wave;
-    for (const Slot& slot : slots_) {
-      wave.slots.push_back(slot.shards);
-      for (Shard& shard : wave.slots.back()) shard.sample = batch_.sample[size_t(shard.sample)];
-    }
+    Wave wave{std::vector<std::vector<Shard>>(slots_.size()), {}};
+    for (const auto& [slot, shard] : pieces_)
+      wave.slots[size_t(slot)].push_back({batch_.sample[size_t(shard.sample)], shard.begin, shard.end});
     return wave;
   }
 
  private:
   struct Slot {
-    int64_t time = 0, tokens = 0;
-    std::vector<Shard> shards;
+    int64_t time = 0, tokens = 0, segments = 0;  ///< without the wave's overhead
   };
   struct Room {
     int64_t tokens;
     int slot;
   };
 
+  int64_t most_ns() const { return level_ - batch_.cost.wave; }
   bool must_split(int64_t item) const {
     return batch_.tokens[size_t(item)] > batch_.cluster.tokens_per_slot ||
-           batch_.whole_ns[size_t(item)] + batch_.cost.wave > level_;
+           batch_.whole_ns[size_t(item)] > most_ns();
   }
-  void put(int slot_index, const Shard& shard, int64_t ns) {
-    Slot& slot = slots_[size_t(slot_index)];
+  void put(int index, const Shard& shard, int64_t ns) {
+    Slot& slot = slots_[size_t(index)];
+    if (slot.segments > 0) by_time_.erase({slot.time, index});
+    num_used_ = std::max(num_used_, index + 1);
     slot.time += ns;
     slot.tokens += shard.num_tokens();
-    slot.shards.push_back(shard);
+    ++slot.segments;
+    by_time_.insert({slot.time, index});
+    pieces_.emplace_back(index, shard);
   }
-  bool full(const Slot& slot) const { return int64_t(slot.shards.size()) >= batch_.segment_cap(); }
+  bool full(const Slot& slot) const { return slot.segments >= batch_.segment_cap(); }
+  bool takes(const Slot& slot, int64_t tokens) const {
+    return slot.tokens + tokens <= batch_.cluster.tokens_per_slot && !full(slot);
+  }
 
-  /// Best fit: the slot that it fills most.
+  /// Best fit: the slot that it fills most, or the first empty one.
   bool place_whole(int64_t item) {
     const int64_t tokens = batch_.tokens[size_t(item)], work = batch_.whole_ns[size_t(item)];
-    int best = -1;
-    for (int s = 0; s < int(slots_.size()); ++s) {
-      const Slot& slot = slots_[size_t(s)];
-      if (slot.time + work > level_ || slot.tokens + tokens > batch_.cluster.tokens_per_slot || full(slot))
-        continue;
-      if (best < 0 || slot.time > slots_[size_t(best)].time) best = s;
+    auto at = by_time_.upper_bound({most_ns() - work, INT_MAX});
+    for (int passed = 0; at != by_time_.begin() && passed < kMostPassed; ++passed) {
+      --at;
+      if (const int slot = at->second; takes(slots_[size_t(slot)], tokens)) {
+        put(slot, {item, 0, tokens}, work);
+        return true;
+      }
     }
-    if (best >= 0) put(best, {item, 0, tokens}, work);
-    return best >= 0;
+    if (num_used_ == int(slots_.size()) || work > most_ns()) return false;
+    put(num_used_, {item, 0, tokens}, work);
+    return true;
   }
 
-  /// Slots by how much of the sample they take, largest first, on a ring of `cp`.
-  std::vector<Room> rooms(int64_t tokens, int64_t cp) const {
-    std::vector<Room> result;
-    for (int s = 0; s < int(slots_.size()); ++s) {
-      const Slot& slot = slots_[size_t(s)];
-      if (full(slot)) continue;
-      const int64_t most = std::min(batch_.cluster.tokens_per_slot - slot.tokens, tokens - 1);
-      const int64_t time = level_ - slot.time - batch_.cost.latency * (cp - 2);
-      const int64_t room = largest_shard(batch_.cost, tokens, most, time);
-      if (room > 0) result.push_back({room, s});
-    }
-    std::stable_sort(result.begin(), result.end(),
-                     [](const Room& a, const Room& b) { return a.tokens > b.tokens; });
-    return result;
+  /// Slots that together take the sample, the emptiest first, on a ring of `cp`. Returns what they take.
+  int64_t find_rooms(int64_t tokens, int64_t cp, std::vector<Room>& rooms) const {
+    int64_t sum = 0, last_time = -1, last_most = 0, last_room = 0;
+    rooms.clear();
+    const auto add = [&](int index) {
+      const Slot& slot = slots_[size_t(index)];
+      const int64_t most =
+          full(slot) ? 0 : std::min(batch_.cluster.tokens_per_slot - slot.tokens, tokens - 1);
+      if (most <= 0) return true;
+      if (slot.time != last_time || most != last_most) {
+        const int64_t time = most_ns() - slot.time - batch_.cost.latency * (cp - 2);
+        last_room = largest_shard(batch_.cost, tokens, most, time);
+        last_time = slot.time;
+        last_most = most;
+      }
+      if (last_room == 0) return false;  // nor do later ones have the time
+      rooms.push_back({last_room, index});
+      sum += last_room;
+      return sum < tokens;
+    };
+    for (int index = num_used_; index < int(slots_.size()); ++index)
+      if (!add(index)) return sum;
+    for (const auto& [time, index] : by_time_)
+      if (!add(index)) break;
+    return sum;
   }
 
   /// Pours a sample over the fewest slots that take it.
   bool split(int64_t item) {
     const int64_t tokens = batch_.tokens[size_t(item)];
+    std::vector<Room> rooms;
     for (int64_t cp = 2; cp <= std::min(batch_.cluster.num_slots, tokens);) {
-      const std::vector<Room> room = rooms(tokens, cp);
-      int64_t sum = 0, needed = 0;
-      while (needed < int64_t(room.size()) && sum < tokens) sum += room[size_t(needed++)].tokens;
+      const int64_t sum = find_rooms(tokens, cp, rooms);
       if (sum < tokens) return false;
-      if (needed <= cp) {
-        put_ring(item, {room.begin(), room.begin() + needed}, sum);
+      if (int64_t(rooms.size()) <= cp) {
+        put_ring(item, rooms, sum);
         return true;
       }
-      cp = needed;
+      cp = int64_t(rooms.size());
     }
     return false;
   }
@@ -133,13 +155,10 @@ class PouredWave {
     }
     for (size_t i = 0; left > 0; i = (i + 1) % own.size())
       if (own[i] < room[i].tokens) ++own[i], --left;
+    const std::vector<int64_t> times = ring_times(own, batch_.cost);
     int64_t begin = 0;
     for (size_t i = 0; i < own.size(); ++i) {
-      if (own[i] == 0) continue;
-      int64_t ns = batch_.cost.own(own[i]);
-      for (size_t j = 0; j < own.size(); ++j)
-        if (j != i && own[j] > 0) ns += batch_.cost.remote(own[i], own[j]);
-      put(room[i].slot, {item, begin, begin + own[i]}, ns);
+      if (own[i] > 0) put(room[i].slot, {item, begin, begin + own[i]}, times[i]);
       begin += own[i];
     }
   }
@@ -148,29 +167,37 @@ class PouredWave {
   const PourOptions& options_;
   int64_t level_ = 0;
   std::vector<Slot> slots_;
+  int num_used_ = 0;  ///< slots from here on are empty
+  std::set<std::pair<int64_t, int>> by_time_;
+  std::vector<std::pair<int, Shard>> pieces_;  ///< with their slots
 };
 
 /// Samples to waves, longest first, each to the wave with the fewest tokens: waves stay alike.
 std::vector<std::vector<int64_t>> deal_to_waves(const ElasticBatch& batch, int64_t num_waves) {
   std::vector<std::vector<int64_t>> waves(static_cast<size_t>(num_waves));
-  std::vector<int64_t> tokens(size_t(num_waves), 0);
+  std::vector<std::pair<int64_t, int64_t>> heap;  // (tokens, wave)
+  for (int64_t wave = 0; wave < num_waves; ++wave) heap.emplace_back(0, wave);
   for (int64_t item = 0; item < batch.num_samples(); ++item) {
-    const size_t wave = size_t(std::min_element(tokens.begin(), tokens.end()) - tokens.begin());
-    waves[wave].push_back(item);
-    tokens[wave] += batch.tokens[size_t(item)];
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    waves[size_t(heap.back().second)].push_back(item);
+    heap.back().first += batch.tokens[size_t(item)];
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
   }
   return waves;
 }
 
-/// The lowest level found for the wave's items: gallop from the mean up, then bisect.
+/// The lowest level found for the wave's items: gallop from the mean up, then bisect. Nothing when they do
+/// not fit at any.
 std::optional<Wave> pour_lowest(const ElasticBatch& batch, const PourOptions& options,
                                 const std::vector<int64_t>& items) {
+  constexpr int kMostDoublings = 20;
   int64_t work = 0;
   for (int64_t item : items) work += batch.whole_ns[size_t(item)];
   const int64_t mean = work / batch.cluster.num_slots + batch.cost.wave;
   PouredWave poured(batch, options);
   std::optional<Wave> best;
   int64_t best_ns = INT64_MAX, excess = std::max<int64_t>(1, mean / 1024), low = 0;
+  if (!poured.pour(items, mean + (excess << kMostDoublings))) return std::nullopt;
   const auto attempt = [&](int64_t over) {
     if (!poured.pour(items, mean + over)) return false;
     if (poured.used_ns() < best_ns) {
@@ -180,7 +207,7 @@ std::optional<Wave> pour_lowest(const ElasticBatch& batch, const PourOptions& op
     return true;
   };
   for (int doubling = 0; !attempt(excess); ++doubling) {
-    if (doubling == 20) return std::nullopt;
+    if (doubling == kMostDoublings) return std::nullopt;
     low = excess;
     excess *= 2;
   }

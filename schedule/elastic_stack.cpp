@@ -199,8 +199,10 @@ class Stack {
 bool offer_stacked(const ElasticBatch& batch, int64_t time, BestPlan& best) {
   Stack stack(batch, time);
   if (!stack.place_all()) return false;
-  best.offer(stack.draft().to_plan(), batch.cost_model);
-  if (batch.cost.wave > 0) {
+  // Where mates end a wave together, joined waves may make a rank wait for mates of its mates.
+  const bool tied = batch.cost_model.mates_end_together;
+  if (tied) best.offer(stack.draft().to_plan(), batch.cost_model);
+  if (!tied || batch.cost.wave > 0) {
     stack.draft().merge_waves();
     best.offer(stack.draft().to_plan(), batch.cost_model);
   }

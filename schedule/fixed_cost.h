@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "schedule/cost.h"
 
@@ -61,5 +62,9 @@ struct FixedCost {
     return block == 0 ? 0 : count * remote(tokens, block);
   }
 };
+
+/// Nanoseconds of each member of a ring whose members hold `tokens`; equal ones are counted and priced
+/// together. Members without tokens take no part, and no time.
+std::vector<int64_t> ring_times(const std::vector<int64_t>& tokens, const FixedCost& cost);
 
 }  // namespace zoetrope

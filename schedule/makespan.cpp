@@ -19,26 +19,13 @@ int root_of(std::vector<int>& parent, int slot) {
   return slot;
 }
 
-/// Adds the time of each ring member; equal blocks are counted, and equal members priced, together.
-void add_ring(const RingView& ring, const FixedCost& cost, std::vector<int64_t>& busy) {
-  struct Size {
-    int64_t tokens, count, time;
-  };
-  std::vector<Size> sizes;
-  std::vector<size_t> size_of(ring.members.size());
-  for (size_t i = 0; i < ring.members.size(); ++i) {
-    const int64_t tokens = ring.tokens[i];
-    const auto same =
-        std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return size.tokens == tokens; });
-    size_of[i] = size_t(same - sizes.begin());
-    if (same == sizes.end()) sizes.push_back({tokens, 1, 0});
-    else ++same->count;
-  }
-  for (Size& size : sizes) {
-    size.time = cost.own(size.tokens) - cost.remote(size.tokens, size.tokens);
-    for (const Size& other : sizes) size.time += other.count * cost.remote(size.tokens, other.tokens);
-  }
-  for (size_t i = 0; i < ring.members.size(); ++i) busy[size_t(ring.members[i])] += sizes[size_of[i]].time;
+/// True when two shards are of one sample.
+bool has_repeats(const std::vector<Shard>& shards) {
+  std::vector<int64_t> samples;
+  samples.reserve(shards.size());
+  for (const Shard& shard : shards) samples.push_back(shard.sample);
+  std::sort(samples.begin(), samples.end());
+  return std::adjacent_find(samples.begin(), samples.end()) != samples.end();
 }
 
 /// Adds the busy nanoseconds of each slot in a wave.
@@ -49,17 +36,21 @@ void add_wave(const Wave& wave, const std::vector<RingView>& rings, const FixedC
   for (size_t slot = 0; slot < wave.slots.size(); ++slot) {
     const auto& shards = wave.slots[slot];
     if (!shards.empty()) busy[slot] += cost.wave;
+    const bool repeats = has_repeats(shards);
     for (size_t i = 0; i < shards.size(); ++i) {
       const size_t sample = size_t(shards[i].sample);
       if (sample < is_ring.size() && is_ring[sample]) continue;
       busy[slot] += cost.whole(shards[i].num_tokens());
-      for (size_t j = 0; j < i; ++j)  // several ranges of an unsplit sample attend to each other
+      for (size_t j = 0; repeats && j < i; ++j)  // several ranges of an unsplit sample attend to each other
         if (shards[j].sample == shards[i].sample)
           busy[slot] +=
               2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
     }
   }
-  for (const RingView& ring : rings) add_ring(ring, cost, busy);
+  for (const RingView& ring : rings) {
+    const std::vector<int64_t> times = ring_times(ring.tokens, cost);
+    for (size_t i = 0; i < times.size(); ++i) busy[size_t(ring.members[i])] += times[i];
+  }
 }
 
 /// Free-running ranks: starts a wave on each rank when the rank and its ring mates are free.
@@ -112,6 +103,30 @@ class WaveRunner {
 };
 
 }  // namespace
+
+std::vector<int64_t> ring_times(const std::vector<int64_t>& tokens, const FixedCost& cost) {
+  struct Size {
+    int64_t tokens, count, time;
+  };
+  std::vector<Size> sizes;
+  std::vector<size_t> size_of(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const auto same =
+        std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return size.tokens == tokens[i]; });
+    size_of[i] = size_t(same - sizes.begin());
+    if (same == sizes.end()) sizes.push_back({tokens[i], 1, 0});
+    else ++same->count;
+  }
+  for (Size& size : sizes) {
+    if (size.tokens == 0) continue;
+    size.time = cost.own(size.tokens) - cost.remote(size.tokens, size.tokens);
+    for (const Size& other : sizes)
+      if (other.tokens > 0) size.time += other.count * cost.remote(size.tokens, other.tokens);
+  }
+  std::vector<int64_t> times(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) times[i] = sizes[size_of[i]].time;
+  return times;
+}
 
 Makespan makespan_of(const Plan& plan, const CostModel& cost_model, Execution execution) {
   const FixedCost cost(cost_model);
