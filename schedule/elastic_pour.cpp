@@ -111,8 +111,7 @@ class PouredWave {
           full(slot) ? 0 : std::min(batch_.cluster.tokens_per_slot - slot.tokens, tokens - 1);
       if (most <= 0) return true;
       if (slot.time != last_time || most != last_most) {
-        const int64_t time = most_ns() - slot.time - batch_.cost.latency * (cp - 2);
-        last_room = largest_shard(batch_.cost, tokens, most, time);
+        last_room = largest_shard(batch_.cost, tokens, most, most_ns() - slot.time, cp);
         last_time = slot.time;
         last_most = most;
       }

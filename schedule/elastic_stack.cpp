@@ -201,11 +201,13 @@ bool offer_stacked(const ElasticBatch& batch, int64_t time, BestPlan& best) {
   if (!stack.place_all()) return false;
   // Where mates end a wave together, joined waves may make a rank wait for mates of its mates.
   const bool tied = batch.cost_model.mates_end_together;
-  if (tied) best.offer(stack.draft().to_plan(), batch.cost_model);
+  std::optional<Plan> apart;
+  if (tied) apart = stack.draft().to_plan();
   if (!tied || batch.cost.wave > 0) {
     stack.draft().merge_waves();
     best.offer(stack.draft().to_plan(), batch.cost_model);
   }
+  if (apart && best.total_ns - batch.cost.allreduce > time) best.offer(*std::move(apart), batch.cost_model);
   return true;
 }
 
