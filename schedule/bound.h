@@ -17,7 +17,7 @@ struct SampleBound {
 SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time);
 
 /// Largest shard of up to `most` tokens of a sample on a ring of `cp` that can end within `time`; 0: none.
-int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time, int64_t cp);
+int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time, int64_t cp = 2);
 
 /// The bound without the all-reduce; `sorted_lengths` descending. Note [Dual bound] has the argument.
 int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
