@@ -49,7 +49,7 @@ constexpr double kPaperLinear = 6 * 3072;
 CostModel paper_set(const std::string& name, double linear, double hidden_by) {
   CostModel cost;
   cost.name = name;
-  cost.device = "on paper, a pair of tokens costs 1";
+  cost.device = "on paper, a pair of tokens costs 1 ns";
   cost.linear_ns = linear;
   cost.quadratic_ns = 1;
   cost.transfer_ns = hidden_by;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/check.h"
@@ -31,9 +32,27 @@ int64_t read_number(const std::string& text, const std::string& path, int64_t li
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0 &&
                  value <= kMostTokens,
-             path, ", line ", line, ": found '", text, "', expected a whole number of tokens, 1 to ",
-             kMostTokens);
+             path, ":", line, ": found '", text, "', expected a whole number of tokens, 1 to ", kMostTokens);
   return value;
+}
+
+/// The number under the key `tokens` of a line's object.
+int64_t read_object(const std::string& text, const std::string& path, int64_t line) {
+  const auto object = nlohmann::json::parse(text, nullptr, false);
+  ZT_REQUIRE(object.is_object() && object.contains("tokens"), path, ":", line, ": found '", text,
+             "', expected a JSON object with a key 'tokens'");
+  return read_number(object["tokens"].dump(), path, line);
+}
+
+std::vector<int64_t> read_objects(std::istringstream& in, const std::string& path) {
+  std::vector<int64_t> lengths;
+  std::string text;
+  for (int64_t line = 1; std::getline(in, text); ++line) {
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    if (text.empty() && in.peek() == std::char_traits<char>::eof()) break;
+    lengths.push_back(read_object(text, path, line));
+  }
+  return lengths;
 }
 
 }  // namespace
@@ -43,6 +62,7 @@ std::vector<int64_t> read_length_file(const std::string& path) {
   if (content.starts_with("\xef\xbb\xbf"))
     content.erase(0, 3);  // the mark that spreadsheets put before UTF-8
   std::istringstream in(content);
+  if (content.starts_with("{")) return read_objects(in, path);
   std::vector<int64_t> lengths;
   size_t column = 0, num_columns = 1;
   std::string text;
@@ -50,15 +70,16 @@ std::vector<int64_t> read_length_file(const std::string& path) {
     const std::vector<std::string> fields = split_line(text);
     if (line == 1 && !is_number(fields[0])) {
       const auto found = std::find(fields.begin(), fields.end(), "tokens");
-      ZT_REQUIRE(found != fields.end(), path, ", line 1: found '", text,
-                 "', expected a number or a CSV header with a column 'tokens'");
+      ZT_REQUIRE(
+          found != fields.end(), path, ":1: found '", text,
+          "', expected a number, a CSV header with a column 'tokens', or JSON lines with a key 'tokens'");
       column = size_t(found - fields.begin());
       num_columns = fields.size();
       continue;
     }
     if (fields.size() == 1 && fields[0].empty() && in.peek() == std::char_traits<char>::eof()) break;
-    ZT_REQUIRE(fields.size() == num_columns, path, ", line ", line, ": ", fields.size(),
-               " columns, expected ", num_columns);
+    ZT_REQUIRE(fields.size() == num_columns, path, ":", line, ": ", fields.size(), " columns, expected ",
+               num_columns);
     lengths.push_back(read_number(fields[column], path, line));
   }
   ZT_REQUIRE(!lengths.empty(), path, ": no lengths in it, expected one number of tokens a line");

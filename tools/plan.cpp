@@ -11,20 +11,37 @@
 namespace zoetrope {
 namespace {
 
+void require(bool condition, const auto&... text) {
+  if (!condition) throw UsageError(join_message(text...));
+}
+
+void check_sources(const PlanToolOptions& options, const Command& command) {
+  const bool from_file = !options.lengths.empty(), from_trace = !options.trace.empty();
+  require(int(from_file) + int(from_trace) + int(command.was_given("data")) <= 1 &&
+              (from_file || from_trace || !options.config.data.data.empty()),
+          "plan: give one of --data DATASET, --lengths FILE and --trace NAME");
+  require(!from_file || command.was_given("batch") || (options.step == 0 && options.steps == 1),
+          "plan: --step and --steps count steps of --batch samples; give --batch too");
+  require(from_trace == (options.samples > 0),
+          "plan: --trace NAME and --samples N, the samples of a step, go ", "together");
+  require(!from_trace || !command.was_given("batch"), "plan: the step of a trace has --samples samples; ",
+          "leave --batch out");
+}
+
 void check(const PlanToolOptions& options, const Command& command) {
-  const auto require = [](bool condition, const auto&... text) {
-    if (!condition) throw UsageError(join_message(text...));
-  };
-  const bool from_file = !options.lengths.empty();
-  require(!(from_file && command.was_given("data")) && (from_file || !options.config.data.data.empty()),
-          "plan: give either --data DATASET or --lengths FILE");
-  const int64_t least = command.was_given("ranks") ? 1 : 0;          // 0, the default, is one
-  constexpr int64_t kMostRanks = 1 << 14, kMost = int64_t(1) << 38;  // products of two stay within 63 bits
+  const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
+  constexpr int64_t kMostRanks = 1 << 14, kMostSamples = 1 << 16, kMostSteps = 10000, kMostInAll = 1 << 24,
+                    kMost = int64_t(1) << 38;  // products of two stay within 63 bits
   Ranges().between("ranks", options.config.parallel.ranks, least, kMostRanks);
   Ranges().between("step", options.step, 0, kMost);
+  Ranges().between("steps", options.steps, 1, kMostSteps);
   Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);
-  require(!from_file || command.was_given("batch") || options.step == 0,
-          "plan: --step counts steps of --batch samples; give --batch too");
+  Ranges().between("samples", options.samples, command.was_given("samples") ? 1 : 0, kMostSamples);
+  check_sources(options, command);
+  require(options.steps * options.samples <= kMostInAll, "plan: --steps x --samples is ",
+          options.steps * options.samples, ", expected at most ", kMostInAll);
+  require(options.steps == 1 || options.plan_out.empty(),
+          "plan: --plan-out writes the plan of one step; leave ", "--steps out and choose it with --step");
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
           "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
   check_cp(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
@@ -33,54 +50,90 @@ void check(const PlanToolOptions& options, const Command& command) {
   config.validate();
 }
 
-std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanProblem& problem) {
+/// Reports of one planner or of all; `failures`: why planners of all have none.
+std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanProblem& problem,
+                                     std::string& failures) {
   if (options.plan.planner != "all") return report_planner(problem, {options.plan.planner, options.plan.cp});
+  check_batch(problem.lengths, problem.cluster);
   std::vector<PlanReport> reports;
   for (const std::string& planner : planner_names()) {
-    if (fixes_cp_size(planner) && feasible_cp_sizes(problem.lengths, problem.cluster).empty()) continue;
-    for (PlanReport& report : report_planner(problem, {planner, 0})) reports.push_back(std::move(report));
+    try {
+      for (PlanReport& report : report_planner(problem, {planner, 0})) reports.push_back(std::move(report));
+    } catch (const Error& reason) {
+      if (planner == planner_names().back()) throw;  // the default plans whatever fits
+      failures += planner + ": " + reason.what() + "\n";
+    }
   }
   return reports;
 }
 
-void print_text(const PlanProblem& problem, const std::string& cap_source,
-                const std::vector<PlanReport>& reports, const PlanReport* chosen) {
+/// What holds for all plans of a step.
+void print_problem(const PlanProblem& problem, const PlanSteps& steps) {
   int64_t tokens = 0;
   for (int64_t length : problem.lengths) tokens += length;
-  std::printf("%zu samples, %lld tokens, longest %lld; dropped 0\n", problem.lengths.size(),
+  std::printf("%zu samples, %lld tokens, longest %lld; dropped 0; from %s\n", problem.lengths.size(),
               static_cast<long long>(tokens),
-              static_cast<long long>(*std::max_element(problem.lengths.begin(), problem.lengths.end())));
-  std::printf("%lld ranks, at most %lld tokens each (%s)\ncost set %s (%s)\n\n",
+              static_cast<long long>(*std::max_element(problem.lengths.begin(), problem.lengths.end())),
+              steps.source().c_str());
+  std::printf("%lld ranks, %s, at most %lld tokens each (%s)\ncost set %s (%s)\n\n",
               static_cast<long long>(problem.cluster.num_slots),
-              static_cast<long long>(problem.cluster.tokens_per_slot), cap_source.c_str(),
+              problem.cluster.execution == Execution::kWaves ? "waves in lock-step" : "free-running",
+              static_cast<long long>(problem.cluster.tokens_per_slot), steps.cap_source().c_str(),
               problem.cost.name.c_str(), problem.cost.device.c_str());
-  std::fputs(summary_table(reports).c_str(), stdout);
-  if (feasible_cp_sizes(problem.lengths, problem.cluster).empty())
-    std::printf("static planners: no CP size that divides the ranks fits the longest sample\n");
-  if (chosen) std::printf("\n%s", rank_table(problem, *chosen).c_str());
+}
+
+void print_json(const PlanProblem& problem, const std::vector<PlanReport>& reports, bool as_list) {
+  if (!as_list) {
+    std::printf("%s\n", report_json(problem, fastest_of(reports)).c_str());
+    return;
+  }
+  for (size_t i = 0; i < reports.size(); ++i)
+    std::printf("%s%s", i == 0 ? "[" : ",\n ", report_json(problem, reports[i]).c_str());
+  std::printf("]\n");
+}
+
+int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
+  const PlanProblem problem = steps.problem(0);
+  std::string failures;
+  const std::vector<PlanReport> reports = make_reports(options, problem, failures);
+  const bool all = options.plan.planner == "all";
+  const PlanReport& chosen = all ? reports.back() : fastest_of(reports);
+  if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen.plan) + "\n");
+  if (options.json) {
+    print_json(problem, reports, all);
+    return 0;
+  }
+  print_problem(problem, steps);
+  std::fputs((summary_table(reports) + failures).c_str(), stdout);
+  if (!all) std::printf("\n%s", rank_table(problem, chosen).c_str());
+  return 0;
+}
+
+int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
+  std::vector<std::vector<PlanReport>> chosen(static_cast<size_t>(options.steps));
+  std::string failures;
+  for (int64_t i = 0; i < options.steps; ++i) {
+    const PlanProblem problem = steps.problem(i);
+    if (i == 0 && !options.json) print_problem(problem, steps);
+    std::vector<PlanReport> reports = make_reports(options, problem, failures);
+    for (size_t r = 0; r < reports.size(); ++r) {
+      const bool is_choice = reports[r].fastest || !fixes_cp_size(reports[r].planner) || options.plan.cp > 0;
+      if (is_choice) chosen[size_t(i)].push_back(std::move(reports[r]));
+    }
+    if (!options.json) continue;
+    for (size_t r = 0; r < chosen[size_t(i)].size(); ++r)
+      std::printf("%s%s", i + int64_t(r) == 0 ? "[" : ",\n ",
+                  report_json(problem, chosen[size_t(i)][r]).c_str());
+  }
+  if (options.json) std::printf("]\n");
+  else std::fputs((steps_table(chosen, options.step) + failures).c_str(), stdout);
+  return 0;
 }
 
 int run(const PlanToolOptions& options, const Command& command) {
   check(options, command);
-  std::string cap_source;
-  const bool whole_file = !options.lengths.empty() && !command.was_given("batch");
-  const PlanProblem problem = read_problem(options, whole_file, cap_source);
-  const std::vector<PlanReport> reports = make_reports(options, problem);
-  const bool all = options.plan.planner == "all";
-  const PlanReport* chosen = &reports.back();
-  for (const PlanReport& report : reports)
-    if (!all && report.fastest) chosen = &report;
-  if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen->plan) + "\n");
-  if (!options.json) {
-    print_text(problem, cap_source, reports, all ? nullptr : chosen);
-  } else if (!all) {
-    std::printf("%s\n", report_json(problem, *chosen).c_str());
-  } else {
-    for (size_t i = 0; i < reports.size(); ++i)
-      std::printf("%s%s", i == 0 ? "[" : ",\n ", report_json(problem, reports[i]).c_str());
-    std::printf("]\n");
-  }
-  return 0;
+  const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
+  return options.steps == 1 ? run_one(options, steps) : run_steps(options, steps);
 }
 
 }  // namespace
@@ -93,7 +146,13 @@ Command plan_command() {
   command.footer =
       "With --lengths and no --batch the whole file is one step, in its order; else --batch samples of step "
       "--step\n"
-      "of the seeded order. Without --tokens-per-rank the cap follows from the memory per rank and [model].";
+      "of the seeded order; step S of a trace has its samples S x N to S x N + N - 1. Without "
+      "--tokens-per-rank "
+      "the cap\nfollows from the memory per rank and [model]. `plan_ms` is one run, timed after one that "
+      "isn't: a "
+      "process's first\npays for page faults. --planner all compares all planners. A sample that fits "
+      "nowhere: "
+      "exit code 3.";
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
   command.options.add_table("model", config.model);
@@ -102,12 +161,24 @@ Command plan_command() {
   command.options.add_table("optimisation", config.optimisation);
   command.options.add_table("numerics", config.numerics);
   command.ignored_tables = {"flow", "checkpoint"};
-  command.options.add_flag("lengths", options->lengths,
-                           "file with one length in tokens a line, or a CSV column 'tokens'");
+  command.options.add_flag(
+      "lengths", options->lengths,
+      "file with one length in tokens a line, a CSV column 'tokens', or JSON lines with a key "
+      "'tokens'");
+  command.options.add_flag(
+      "trace", options->trace,
+      "lengths of a built-in trace: t1 ... t10, video-mix or lognormal:MEAN:SIGMA:LO:HI; "
+      "`--trace list`\nsays what they are; --seed counts");
+  command.options.add_flag("samples", options->samples, "samples of a step of the trace");
   command.options.add_flag("tokens-per-rank", options->tokens_per_rank,
                            "most tokens that a rank may hold at a time");
+  command.options.add_flag("execution", options->execution,
+                           "free: a rank starts a wave when it and its ring mates are free; waves: all ranks "
+                           "start a wave\ntogether",
+                           {"free", "waves"});
   command.options.add_flag("step", options->step, "which step of the order, from 0");
-  command.options.add_flag("json", options->json, "print JSON; times in nanoseconds of the cost set");
+  command.options.add_flag("steps", options->steps, "plan so many consecutive steps, with their sums");
+  command.options.add_flag("json", options->json, "print JSON; times in the cost set's nanoseconds");
   command.options.add_flag("plan-out", options->plan_out, "write the plan to this file");
   Command asked = command;  // shares the list of given flags
   command.run = [options, asked] { return run(*options, asked); };

@@ -5,54 +5,84 @@
 
 #include "core/check.h"
 #include "schedule/order.h"
+#include "schedule/trace.h"
 #include "tools/length_file.h"
 #include "tools/memory.h"
 #include "video/dataset.h"
 
 namespace zoetrope {
 
-PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::string& source) {
-  const int64_t ranks = std::max<int64_t>(1, options.config.parallel.ranks), batch = options.plan.batch;
+PlanSteps::PlanSteps(const PlanToolOptions& options, bool whole_file)
+    : options_(options), whole_file_(whole_file) {
   int64_t features = options.config.model.in_features();
-  std::vector<int64_t> all;
-  if (options.lengths.empty()) {
-    const Dataset dataset(options.config.data.data);
-    all = dataset.lengths();
-    features = dataset.features();
+  if (!options.trace.empty()) {
+    const Trace trace = find_trace(options.trace);
+    const uint64_t seed = uint64_t(options.config.numerics.seed);
+    lengths_ = trace_lengths(trace, seed, options.step * options.samples, options.steps * options.samples);
+    source_ = join_message("trace ", trace.name, ", seed ", seed, ": ", trace.what, " (", trace.source, ")");
+  } else if (!options.lengths.empty()) {
+    lengths_ = read_length_file(options.lengths);
+    source_ = options.lengths;
   } else {
-    all = read_length_file(options.lengths);
+    const Dataset dataset(options.config.data.data);
+    lengths_ = dataset.lengths();
+    features = dataset.features();
+    source_ = options.config.data.data;
   }
-  PlanProblem problem;
-  Workload workload;
   constexpr size_t kMostSamples = 1 << 16;  // planned within seconds; a million takes minutes
-  if (whole_file && all.size() > kMostSamples)
-    throw UsageError(join_message("plan: '", options.lengths, "' holds ", all.size(),
+  if (whole_file && lengths_.size() > kMostSamples)
+    throw UsageError(join_message("plan: '", options.lengths, "' holds ", lengths_.size(),
                                   " lengths, and one step at most ", kMostSamples,
                                   "; give --batch, the samples of a step (and --step, which one)"));
-  if (whole_file) {
-    problem.samples.resize(all.size());
-    std::iota(problem.samples.begin(), problem.samples.end(), int64_t(0));
-    workload = {*std::max_element(all.begin(), all.end()),
-                std::accumulate(all.begin(), all.end(), int64_t(0)), int64_t(all.size()), features};
-  } else {
-    workload = workload_of(all, batch, features);
-    problem.samples = SampleOrder(int64_t(all.size()), uint64_t(options.config.numerics.seed))
-                          .samples(options.step * batch, batch);
+  cost_ = find_cost(options.plan.cost.empty() ? "data-sheet" : options.plan.cost);
+  set_cluster(features);
+  cluster_.execution = execution_of(options.execution);
+}
+
+void PlanSteps::set_cluster(int64_t features) {
+  const int64_t ranks = std::max<int64_t>(1, options_.config.parallel.ranks);
+  if (options_.tokens_per_rank > 0) {
+    cluster_ = {ranks, options_.tokens_per_rank, 0};
+    cap_source_ = "as given";
+    return;
   }
-  for (int64_t sample : problem.samples) problem.lengths.push_back(all[size_t(sample)]);
-  problem.cost = find_cost(options.plan.cost.empty() ? "data-sheet" : options.plan.cost);
-  if (options.tokens_per_rank > 0) {
-    problem.cluster = {ranks, options.tokens_per_rank, 0};
-    source = "as given";
+  Workload workload;
+  if (whole_file_)
+    workload = {*std::max_element(lengths_.begin(), lengths_.end()),
+                std::accumulate(lengths_.begin(), lengths_.end(), int64_t(0)), int64_t(lengths_.size()),
+                features};
+  else
+    workload =
+        workload_of(lengths_, options_.trace.empty() ? options_.plan.batch : options_.samples, features);
+  const int64_t bytes = memory_limit(options_.plan, cost_, ranks);
+  const int threads = threads_per_rank(options_.config.parallel, int(ranks));
+  const MemoryModel memory =
+      memory_model_of(options_.config, threads, workload, state_bytes_of(options_.config));
+  cluster_ = caps_of(memory, ranks, workload, bytes);
+  cap_source_ =
+      join_message("from ", bytes, " bytes per rank; the plan's peak is ", peak_bytes(memory, cluster_));
+}
+
+PlanProblem PlanSteps::problem(int64_t index) const {
+  PlanProblem problem;
+  problem.cost = cost_;
+  problem.cluster = cluster_;
+  if (!options_.trace.empty()) {
+    const auto first = lengths_.begin() + index * options_.samples;
+    problem.lengths.assign(first, first + options_.samples);
+    problem.samples.resize(size_t(options_.samples));
+    std::iota(problem.samples.begin(), problem.samples.end(), (options_.step + index) * options_.samples);
     return problem;
   }
-  const int64_t bytes = memory_limit(options.plan, problem.cost, ranks);
-  const int threads = threads_per_rank(options.config.parallel, int(ranks));
-  const MemoryModel memory =
-      memory_model_of(options.config, threads, workload, state_bytes_of(options.config));
-  problem.cluster = caps_of(memory, ranks, workload, bytes);
-  source = join_message("from ", bytes, " bytes per rank; the plan's peak is ",
-                        peak_bytes(memory, problem.cluster));
+  if (whole_file_) {
+    problem.samples.resize(lengths_.size());
+    std::iota(problem.samples.begin(), problem.samples.end(), int64_t(0));
+  } else {
+    const int64_t batch = options_.plan.batch;
+    problem.samples = SampleOrder(int64_t(lengths_.size()), uint64_t(options_.config.numerics.seed))
+                          .samples((options_.step + index) * batch, batch);
+  }
+  for (int64_t sample : problem.samples) problem.lengths.push_back(lengths_[size_t(sample)]);
   return problem;
 }
 

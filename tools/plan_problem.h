@@ -1,4 +1,4 @@
-// From the options of `zoetrope plan` to the problem: which samples, which caps, which cost set.
+// From the options of `zoetrope plan` to the problems: which samples, which caps, which cost set.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,16 @@
 
 namespace zoetrope {
 
-/// [plan] with one more choice of planner.
+/// [plan] with one more choice of planner, and cost sets on paper.
 struct PlanTable : PlanOptions {
   void visit(auto&& field) {
     PlanOptions::visit(
         [&]<class T>(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {
           if (!choices.empty()) choices.push_back("all");
+          if (std::string(name) == "cost")
+            help =
+                "built-in set, cost file of `zoetrope profile`, or square, square-linear, ring:H on paper: "
+                "ring:1700 is\nlike NVLink, 11000 InfiniBand, 25000 PCIe; empty: data-sheet";
           field(name, value, help, choices);
         });
   }
@@ -25,14 +29,31 @@ struct PlanTable : PlanOptions {
 struct PlanToolOptions {
   TrainConfig config;
   PlanTable plan;
-  std::string lengths, plan_out;
-  int64_t tokens_per_rank = 0, step = 0;
+  std::string lengths, trace, execution = "free", plan_out;
+  int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1;
   bool json = false;
 };
 
-/// Reads lengths and cost set and derives the cap. `whole_file`: all lengths in their order are one step.
-/// `source`: what the cap comes from, for people.
-/// Throws: Error when the longest sample can't fit all ranks together.
-PlanProblem read_problem(const PlanToolOptions& options, bool whole_file, std::string& source);
+/// The problems of consecutive steps: samples of a data set, a file of lengths or a trace.
+class PlanSteps {
+ public:
+  /// `whole_file`: all lengths of the file in their order are the one step.
+  /// Throws: Error when the longest sample can't fit all ranks together.
+  PlanSteps(const PlanToolOptions& options, bool whole_file);
+  /// The problem of step `options.step` + `index`.
+  PlanProblem problem(int64_t index) const;
+  /// Where lengths and cap come from, for people.
+  const std::string& source() const { return source_; }
+  const std::string& cap_source() const { return cap_source_; }
+
+ private:
+  void set_cluster(int64_t features);
+  const PlanToolOptions& options_;
+  bool whole_file_ = false;
+  std::vector<int64_t> lengths_;  ///< of all samples there are, of a trace those of the steps
+  CostModel cost_;
+  Cluster cluster_;
+  std::string source_, cap_source_;
+};
 
 }  // namespace zoetrope

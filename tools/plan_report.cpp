@@ -22,7 +22,47 @@ std::string format(const char* pattern, Values... values) {
   return text;
 }
 
-PlanReport report_one(const PlanProblem& problem, const PlanRequest& request) {
+std::string join_sizes(const std::vector<int64_t>& sizes) {
+  std::string text;
+  for (int64_t size : sizes) text += (text.empty() ? "" : " ") + std::to_string(size);
+  return text;
+}
+
+/// "#7 312, #2 [0, 512) of 1500 in 3": what a slot holds in a wave.
+std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
+                     const std::map<int64_t, size_t>& ring_sizes) {
+  std::string text;
+  for (const Shard& shard : slot) {
+    text += format("%s#%lld ", text.empty() ? "" : ", ",
+                   static_cast<long long>(problem.samples[size_t(shard.sample)]));
+    const auto ring = ring_sizes.find(shard.sample);
+    if (ring == ring_sizes.end()) text += std::to_string(shard.num_tokens());
+    else
+      text += format("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
+                     static_cast<long long>(shard.end),
+                     static_cast<long long>(problem.lengths[size_t(shard.sample)]), ring->second);
+  }
+  return text.empty() ? "-" : text;
+}
+
+/// What a planner's steps add up to.
+struct StepSum {
+  std::string planner;
+  int64_t makespan = 0, bound = 0, ideal = 0;
+  double milliseconds = 0;
+};
+
+}  // namespace
+
+const char* name_of(Execution execution) { return execution == Execution::kWaves ? "waves" : "free"; }
+
+Execution execution_of(const std::string& name) {
+  if (name == "free") return Execution::kFree;
+  if (name == "waves") return Execution::kWaves;
+  throw UsageError(join_message("--execution '", name, "', expected free or waves"));
+}
+
+PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   PlanReport report;
   report.planner = request.planner;
   report.cp = request.cp;
@@ -47,37 +87,17 @@ PlanReport report_one(const PlanProblem& problem, const PlanRequest& request) {
   return report;
 }
 
-std::string join_sizes(const std::vector<int64_t>& sizes) {
-  std::string text;
-  for (int64_t size : sizes) text += (text.empty() ? "" : " ") + std::to_string(size);
-  return text;
-}
-
-/// "#7 312, #2 [0, 512) of 1500 in 3": what a slot holds in a wave.
-std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
-                     const std::map<int64_t, size_t>& ring_sizes) {
-  std::string text;
-  for (const Shard& shard : slot) {
-    text += format("%s#%lld ", text.empty() ? "" : ", ",
-                   static_cast<long long>(problem.samples[size_t(shard.sample)]));
-    const auto ring = ring_sizes.find(shard.sample);
-    if (ring == ring_sizes.end()) text += std::to_string(shard.num_tokens());
-    else
-      text += format("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
-                     static_cast<long long>(shard.end),
-                     static_cast<long long>(problem.lengths[size_t(shard.sample)]), ring->second);
-  }
-  return text.empty() ? "-" : text;
-}
-
-}  // namespace
-
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
-  if (!fixes_cp_size(request.planner) || request.cp > 0) return {report_one(problem, request)};
   check_batch(problem.lengths, problem.cluster);
+  if (!fixes_cp_size(request.planner) || request.cp > 0) {
+    make_plan(request, problem.lengths, problem.cost, problem.cluster);
+    return {report_plan(problem, request)};
+  }
   std::vector<PlanReport> reports;
-  for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster))
-    reports.push_back(report_one(problem, {request.planner, cp}));
+  for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster)) {
+    if (reports.empty()) make_plan({request.planner, cp}, problem.lengths, problem.cost, problem.cluster);
+    reports.push_back(report_plan(problem, {request.planner, cp}));
+  }
   ZT_REQUIRE(!reports.empty(), "plan: no CP size that divides ", problem.cluster.num_slots,
              " ranks fits the longest sample into ", problem.cluster.tokens_per_slot,
              " tokens per rank; use --planner elastic, more ranks or more memory per rank");
@@ -88,17 +108,24 @@ std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanReq
   return reports;
 }
 
+const PlanReport& fastest_of(const std::vector<PlanReport>& reports) {
+  for (const PlanReport& report : reports)
+    if (report.fastest) return report;
+  return reports.back();
+}
+
 std::string summary_table(const std::vector<PlanReport>& reports) {
-  std::string text = format("%-16s %4s %13s %13s %8s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp",
-                            "makespan ms", "bound ms", "ratio", "max/mean", "tokens/rank", "waves", "split",
-                            "moved", "plan ms", "CP sizes used");
+  std::string text = format("%-16s %4s %13s %13s %8s %10s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp",
+                            "makespan ms", "bound ms", "ratio", "efficiency", "max/mean", "tokens/rank",
+                            "waves", "split", "moved", "plan ms", "CP sizes used");
   for (const PlanReport& report : reports) {
-    text += format("%-16s %4s %13.3f %13.3f %8.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
+    text += format("%-16s %4s %13.3f %13.3f %8.4f %10.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
                    report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
                    double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
-                   report.makespan.max_over_mean, static_cast<long long>(max_tokens_per_slot(report.plan)),
-                   report.plan.waves.size(), static_cast<long long>(report.split_samples), report.moved,
-                   report.plan_milliseconds, join_sizes(cp_sizes_of(report.plan)).c_str());
+                   report.efficiency(), report.makespan.max_over_mean,
+                   static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
+                   static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
+                   join_sizes(cp_sizes_of(report.plan)).c_str());
     text += report.fastest ? "  <- fastest" : "";
     text += report.smallest ? "  <- smallest that fits" : "";
     text += "\n";
@@ -122,6 +149,31 @@ std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
   return text;
 }
 
+std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64_t first_step) {
+  std::string text = format("%-6s %-16s %4s %14s %14s %8s %10s %6s %6s %8s\n", "step", "planner", "cp",
+                            "makespan ms", "bound ms", "ratio", "efficiency", "waves", "moved", "plan ms");
+  std::vector<StepSum> sums;
+  for (size_t i = 0; i < steps.size(); ++i)
+    for (const PlanReport& report : steps[i]) {
+      text += format("%-6lld %-16s %4s %14.3f %14.3f %8.4f %10.4f %6zu %6.2f %8.3f\n",
+                     static_cast<long long>(first_step + int64_t(i)), report.planner.c_str(),
+                     report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
+                     double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
+                     report.efficiency(), report.plan.waves.size(), report.moved, report.plan_milliseconds);
+      auto sum = std::find_if(sums.begin(), sums.end(),
+                              [&](const StepSum& each) { return each.planner == report.planner; });
+      if (sum == sums.end()) sum = sums.insert(sum, StepSum{report.planner});
+      sum->makespan += report.makespan.total_ns, sum->bound += report.bound_ns, sum->ideal += report.ideal_ns;
+      sum->milliseconds += report.plan_milliseconds;
+    }
+  for (const StepSum& sum : sums)
+    text += format("%-6s %-16s %4s %14.3f %14.3f %8.4f %10.4f %6s %6s %8.3f\n", "sum", sum.planner.c_str(),
+                   "", double(sum.makespan) / 1e6, double(sum.bound) / 1e6,
+                   sum.bound > 0 ? double(sum.makespan) / double(sum.bound) : 1,
+                   sum.makespan > 0 ? double(sum.ideal) / double(sum.makespan) : 1, "", "", sum.milliseconds);
+  return text;
+}
+
 std::string report_json(const PlanProblem& problem, const PlanReport& report) {
   int64_t tokens = 0;
   for (int64_t length : problem.lengths) tokens += length;
@@ -134,11 +186,13 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report) {
                                 {"tokens_per_rank_cap", problem.cluster.tokens_per_slot},
                                 {"cost", problem.cost.name},
                                 {"cost_hash", hex64(hash_of(problem.cost))},
+                                {"execution", name_of(problem.cluster.execution)},
                                 {"unit", "ns"},
                                 {"makespan", report.makespan.total_ns},
                                 {"bound", report.bound_ns},
                                 {"ideal", report.ideal_ns},
                                 {"ratio", report.ratio()},
+                                {"efficiency", report.efficiency()},
                                 {"rank_max_over_mean", report.makespan.max_over_mean},
                                 {"busy", report.makespan.busy_ns},
                                 {"plan_ms", report.plan_milliseconds},

@@ -22,6 +22,11 @@ struct PlanReport {
   bool fastest = false, smallest = false;  ///< among the feasible sizes of a static planner
   /// Makespan / bound.
   double ratio() const { return bound_ns > 0 ? double(makespan.total_ns) / double(bound_ns) : 1; }
+  /// Ideal / makespan, and the most that the bound leaves of it.
+  double efficiency() const {
+    return makespan.total_ns > 0 ? double(ideal_ns) / double(makespan.total_ns) : 1;
+  }
+  double ceiling() const { return bound_ns > 0 ? double(ideal_ns) / double(bound_ns) : 1; }
 };
 
 /// The problem that is planned.
@@ -31,14 +36,26 @@ struct PlanProblem {
   Cluster cluster;
 };
 
-/// Plans and measures. For a static planner without a size: one report per feasible size.
+/// "free" or "waves", as in flags and files.
+const char* name_of(Execution execution);
+/// Throws: UsageError that lists the two.
+Execution execution_of(const std::string& name);
+
+/// Plans, times one run of the planner alone, and measures the plan.
 /// Throws: Error naming the sample that fits nowhere.
+PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request);
+/// The same after one planning that isn't timed: the first call of a process pays for page faults. For a
+/// static planner without a size: one report per feasible size, the fastest marked.
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request);
+/// The report of the fastest size, or the only one.
+const PlanReport& fastest_of(const std::vector<PlanReport>& reports);
 
 /// One line per report under a heading.
 std::string summary_table(const std::vector<PlanReport>& reports);
 /// What every rank holds in every wave.
 std::string rank_table(const PlanProblem& problem, const PlanReport& report);
+/// One line per step and planner, and each planner's sums; `steps` holds the reports of consecutive steps.
+std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64_t first_step);
 /// The report as a JSON object.
 std::string report_json(const PlanProblem& problem, const PlanReport& report);
 
