@@ -9,6 +9,7 @@
 #include "tools/bench_ops.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/ranges.h"
 
 namespace zoetrope {
 namespace {
@@ -21,7 +22,9 @@ struct BenchPlan {
     field("cp", plan.cp, "CP size of the static planners; 0: every feasible one");
     field("batch", plan.batch, "samples per step, over all ranks");
     field("memory-per-rank", plan.memory_per_rank, "bytes a rank may use; 0: what the cost file says");
-    field("cost", plan.cost, "cost file of `zoetrope profile`; empty: measured at the start");
+    field(
+        "cost", plan.cost,
+        "cost file of `zoetrope profile`, or a set by name; empty: cp measures at the start, plan uses four");
   }
 };
 
@@ -71,6 +74,31 @@ int bench_ops(const BenchOptions& options, Comm& comm) {
   return 0;
 }
 
+int bench_plan(BenchOptions& options) {
+  PlanBench& plan = options.plan;
+  if (plan.samples > 0) {
+    constexpr int64_t kMostRanks = 1 << 14, kMostSamples = 1 << 16, kMostTokens = int64_t(1) << 38;
+    Ranges().between("ranks", options.config.parallel.ranks, 1, kMostRanks);
+    Ranges().between("samples", plan.samples, 1, kMostSamples);
+    Ranges().between("tokens-per-rank", plan.tokens_per_rank, 1, kMostTokens);
+  }
+  plan.ranks = options.config.parallel.ranks;
+  plan.seed = options.config.numerics.seed;
+  plan.cost = options.config.plan.cost;
+  plan.planners = options.planners;
+  plan.json = options.json;
+  report_json(options, run_bench_plan(plan));
+  return 0;
+}
+
+void add_plan_flags(OptionSet& options, PlanBench& plan) {
+  options.add_flag("lists", plan.lists, "plan: folder of the five lists of lengths");
+  options.add_flag("samples", plan.samples, "plan: so many samples of a trace instead of the lists");
+  options.add_flag("trace", plan.trace, "plan: which trace; `zoetrope plan --trace list` lists them");
+  options.add_flag("tokens-per-rank", plan.tokens_per_rank, "plan: most tokens of a rank, with --samples");
+  options.add_flag("execution", plan.execution, "plan: free or waves; empty: both");
+}
+
 int run(const BenchOptions& options, Comm& comm) {
   if (options.what == "cp") return bench_cp(options, comm);
   if (options.what == "ring") return bench_ring(options, comm);
@@ -90,14 +118,18 @@ Command bench_command() {
   auto plan = std::make_shared<BenchPlan>(BenchPlan{options->config.plan});
   Command command;
   command.name = "bench";
-  command.help = "measure: cp (planners against each other), ring, ops, step (share of the product peak)";
+  command.help =
+      "measure: cp (planners against each other), ring, ops, step (share of the product peak), plan "
+      "(planners on paper)";
   command.footer =
       "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
       "plans run for\n"
       "real, and step time is a replay of each rank's pieces on a processor each, in rows of kind "
-      "'replayed'.";
+      "'replayed'.\n"
+      "plan: efficiency of plans under cost sets on paper, no ranks started: five lists, or --samples of "
+      "--trace on --ranks.";
   command.options.add(
-      {"", "what", &options->what, "what to measure", true, true, {"cp", "ring", "ops", "step"}});
+      {"", "what", &options->what, "what to measure", true, true, {"cp", "ring", "ops", "step", "plan"}});
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
   command.options.add_table("model", config.model);
@@ -119,12 +151,14 @@ Command bench_command() {
   command.options.add_flag("json", options->json, "print JSON instead of the table");
   command.options.add_flag("out", options->out, "write the JSON to this file too");
   command.options.add_flag("timeline", options->timeline, "cp: write a picture of every rank's time (HTML)");
+  add_plan_flags(command.options, options->plan);
   const auto given = command.given;
   command.run = [options, plan, given] {
     const bool planners = std::find(given->begin(), given->end(), "planner") != given->end();
     check(*options, planners);
     for (const std::string& path : {options->out, options->timeline})
       if (!path.empty()) check_writable(path);
+    if (options->what == "plan") return bench_plan(*options);
     // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
     const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
     const bool precision = std::find(given->begin(), given->end(), "precision") != given->end();

@@ -1,23 +1,25 @@
-// zoetrope bench: measurements of whole steps, of planners against each other, of rings and of operators; a
-// file each.
+// zoetrope bench: measurements of whole steps, of planners against each other, of rings, of operators, and of
+// plans on paper; a file each.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "parallel/comm.h"
+#include "tools/bench_plan.h"
 #include "tools/train_config.h"
 
 namespace zoetrope {
 
 struct BenchOptions {
-  std::string what;  ///< cp, ring, ops, step
+  std::string what;  ///< cp, ring, ops, step, plan
   TrainConfig config;
   std::vector<std::string> planners;                   ///< empty: all
   std::vector<std::string> precisions{"f32", "bf16"};  ///< of `bench step`
   int64_t steps = 24, batches = 4, link_hides = 0, tokens = 0;
   bool json = false;
   std::string out, timeline;
+  PlanBench plan;
 };
 
 /// Whole training steps against the best rate of matrix products.
