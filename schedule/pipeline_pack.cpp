@@ -110,11 +110,17 @@ class Packer {
     std::vector<size_t> order;
     for (size_t w = 0; w < waves_.size(); ++w)
       if (waves_[w].total_tokens >= tokens && (late || waves_[w].total_time > 0)) order.push_back(w);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return rather(waves_[a], waves_[b]); });
     constexpr size_t kTries = 6;
-    for (size_t i = 0; i < order.size() && (late || i < kTries); ++i) {
-      layout.wave = order[i];
+    const auto before = [&](size_t a, size_t b) {
+      if (rather(waves_[a], waves_[b])) return true;
+      return a < b && !rather(waves_[b], waves_[a]);
+    };
+    if (!late && order.size() > kTries) {
+      std::partial_sort(order.begin(), order.begin() + kTries, order.end(), before);
+      order.resize(kTries);
+    } else std::sort(order.begin(), order.end(), before);
+    for (size_t wave : order) {
+      layout.wave = wave;
       if (split(tokens, late, layout)) return true;
     }
     return false;
@@ -124,10 +130,8 @@ class Packer {
     std::vector<int> slots;
     for (size_t slot = 0; slot < num_slots_; ++slot)
       if (wave.segments[slot] > 0 && wave.tokens[slot] > 0) slots.push_back(int(slot));
-    std::stable_sort(slots.begin(), slots.end(), [&](int a, int b) {
-      return late ? wave.tokens[size_t(a)] > wave.tokens[size_t(b)]
-                  : wave.time[size_t(a)] > wave.time[size_t(b)];
-    });
+    std::stable_sort(slots.begin(), slots.end(),
+                     [&](int a, int b) { return wave.time[size_t(a)] > wave.time[size_t(b)]; });
     std::vector<int64_t> room, sum;  // by slot, and of all up to it
     for (int slot : slots) {
       const int64_t most = std::min(wave.tokens[size_t(slot)], tokens - 1);
@@ -142,10 +146,10 @@ class Packer {
     const auto lay = [&](size_t c) {
       layout.slots.assign(slots.begin(), slots.begin() + int64_t(c));
       divide(tokens, {room.begin(), room.begin() + int64_t(c)}, sum[c - 1], layout.tokens);
-      return times(layout, late ? nullptr : &wave);
+      return times(layout, late ? nullptr : &wave) && (late || worth(tokens, layout));
     };
     if (least <= sum.size() && lay(std::min(sum.size(), least * size_t(options_.spread)))) return true;
-    for (size_t c = least; c <= sum.size(); ++c)
+    for (size_t c = least; c <= std::min(sum.size(), least + 3); ++c)
       if (lay(c)) return true;
     return false;
   }
@@ -175,6 +179,13 @@ class Packer {
       if (wave != nullptr && ns - ns / 64 > wave->time[size_t(layout.slots[i])]) return false;
     }
     return true;
+  }
+  /// True when the shards together take little more than the sample needs.
+  bool worth(int64_t tokens, const Layout& layout) const {
+    const int64_t total = std::accumulate(layout.ns.begin(), layout.ns.end(), int64_t(0));
+    const int64_t cap = batch_.cluster.tokens_per_slot, least_cp = (tokens + cap - 1) / cap;
+    const __int128 needed = static_cast<__int128>(batch_.cost.even_ring(tokens, least_cp)) * least_cp;
+    return static_cast<__int128>(total) * 64 <= needed * (64 + options_.waste);
   }
   /// Where the sample costs least time above what is wanted; only caps count.
   bool lay_late(int64_t tokens, Layout& layout) const {

@@ -25,6 +25,7 @@ struct PipelineBatch {
 /// How to lay samples.
 struct PackOptions {
   bool by_density = false;  ///< next sample to the wave with most time left per token left, else most time
+  int64_t waste = 64;       ///< 1/64 of what a sample needs that its ring may take more
   int64_t spread = 1;       ///< a split sample lies on so many times the slots that it needs
 };
 

@@ -1,12 +1,14 @@
 // Plans a step for pipelines: searches number, sizes and filling of the micro-batches.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "schedule/bound.h"
 #include "schedule/pipeline_pack.h"
 #include "schedule/pipeline_profile.h"
 #include "schedule/planner.h"
+#include "schedule/static.h"
 
 namespace zoetrope {
 namespace {
@@ -17,8 +19,10 @@ namespace {
 // number of waves. Packing then lays the samples, longest first, whole or as rings, so that each slot of a
 // wave takes what the profile says; token and segment caps are hard. The candidate is simulated as it is.
 // The search takes number of waves first (a grid from what the token cap needs to where ramps and the largest
-// sample leave nothing to gain), then moves one choice at a time while that helps. Candidates whose profile
-// alone is no faster than the best plan are not packed.
+// sample leave nothing to gain), then moves one choice at a time while that helps, and ends near the bound.
+// Candidates whose profile alone is no faster than the best plan are not packed. Last come the plans of other
+// planners, so that none of them is faster: with few samples, or caps that force rings whose links are slow,
+// waves can't be made to a profile's sizes.
 
 /// What a candidate is made of.
 struct Choice {
@@ -28,6 +32,7 @@ struct Choice {
   int64_t stretch = 1024;  ///< of all waves, 1/1024
   int64_t largest = 1024;  ///< of the wave with the largest sample, 1/1024 of the least it can take
   bool by_density = true;
+  int64_t waste = 8;
   int64_t spread = 1;
   auto operator<=>(const Choice&) const = default;
 };
@@ -36,7 +41,9 @@ class PipelineSearch {
  public:
   PipelineSearch(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
                  const PipelineShape& shape)
-      : batch_(lengths, cost, cluster), shape_(shape) {
+      : lengths_(lengths), batch_(lengths, cost, cluster), shape_(shape) {
+    const int64_t bound = pipeline_bound(lengths, cost, cluster, shape);
+    good_ns_ = bound + bound / 256;
     __int128 work = 0;
     for (int64_t tokens : batch_.tokens) work += batch_.cost.whole(tokens), total_tokens_ += tokens;
     work_ns_ = std::max<int64_t>(1, int64_t(work / cluster.num_slots));
@@ -50,14 +57,16 @@ class PipelineSearch {
   }
 
   Plan search() {
-    for (int64_t num_waves : wave_counts())
+    const std::vector<int64_t> counts = wave_counts();
+    for (auto num_waves = counts.rbegin(); num_waves != counts.rend(); ++num_waves)
       for (int64_t spread : spreads()) {
         Choice choice;
-        choice.num_waves = num_waves;
+        choice.num_waves = *num_waves;
         choice.spread = spread;
         attempt(choice);
       }
     for (int round = 0; round < 3 && improve(); ++round) {}
+    offer_plans_of_others();
     return std::move(best_plan_);
   }
 
@@ -99,9 +108,50 @@ class PipelineSearch {
     if (found != profiles_.end()) return found->second;
     return profiles_[key] = pipeline_profile(shape_, choice.num_waves, std::min(largest, kProfileWork), cap);
   }
+  /// Takes a plan if it is the fastest so far.
+  bool offer(Plan plan) {
+    const int64_t total = simulate_pipeline(plan, batch_.cost_model, shape_).total_ns;
+    if (best_ns_ > 0 && total >= best_ns_) return false;
+    best_ns_ = total;
+    best_plan_ = std::move(plan);
+    return true;
+  }
+  /// Plans that know nothing of stages, as they are and with their waves in better orders.
+  void offer_plans_of_others() {
+    if (batch_.cluster.segments_per_slot > 0) return;  // not all of them heed it
+    std::vector<Plan> plans{plan_elastic(lengths_, batch_.cost_model, batch_.cluster),
+                            plan_greedy_waves(lengths_, batch_.cluster)};
+    StaticChoice balanced = best_static_balanced(lengths_, batch_.cost_model, batch_.cluster, INT64_MAX);
+    if (balanced.cp > 0) plans.push_back(std::move(balanced.plan));
+    for (Plan& plan : plans) {
+      for (const std::vector<size_t>& order : wave_orders(plan)) {
+        Plan ordered;
+        for (size_t wave : order) ordered.waves.push_back(plan.waves[wave]);
+        offer(std::move(ordered));
+      }
+      offer(std::move(plan));
+    }
+  }
+  /// Waves by the time of their slowest slot: rising, falling, rising and falling.
+  std::vector<std::vector<size_t>> wave_orders(const Plan& plan) const {
+    std::vector<int64_t> slowest;
+    for (const Wave& wave : plan.waves) {
+      const std::vector<int64_t> busy = makespan_of(Plan{{wave}}, batch_.cost_model).busy_ns;
+      slowest.push_back(*std::max_element(busy.begin(), busy.end()));
+    }
+    std::vector<size_t> rising(plan.waves.size());
+    std::iota(rising.begin(), rising.end(), size_t(0));
+    std::stable_sort(rising.begin(), rising.end(),
+                     [&](size_t a, size_t b) { return slowest[a] < slowest[b]; });
+    std::vector<size_t> hill;
+    for (size_t i = 0; i < rising.size(); i += 2) hill.push_back(rising[i]);
+    for (size_t i = rising.size() / 2 * 2; i > 0; i -= 2) hill.push_back(rising[i - 1]);
+    return {rising, {rising.rbegin(), rising.rend()}, hill};
+  }
   /// Tries a choice; true when it is the best so far.
   bool attempt(const Choice& choice) {
-    if (choice.num_waves < 1 || !tried_.insert(choice).second) return false;
+    if (choice.num_waves < 1 || (best_ns_ > 0 && best_ns_ <= good_ns_) || !tried_.insert(choice).second)
+      return false;
     const PipelineProfile& profile = profile_of(choice);
     const __int128 work = shape_.forward_ns(work_ns_) + shape_.backward_ns(work_ns_);
     if (best_ns_ > 0 && (work << 20) / profile.efficiency >= best_ns_) return false;
@@ -110,11 +160,8 @@ class PipelineSearch {
       wave_ns.push_back(batch_.cost.wave + int64_t(static_cast<__int128>(size) * packed_ns_ * choice.stretch /
                                                    1024 / kProfileWork));
     int64_t busy = 0;
-    Plan plan = pack_waves(batch_, wave_ns, {choice.by_density, choice.spread}, busy);
-    const int64_t total = simulate_pipeline(plan, batch_.cost_model, shape_).total_ns;
-    if (best_ns_ > 0 && total >= best_ns_) return false;
-    best_ns_ = total;
-    best_plan_ = std::move(plan);
+    Plan plan = pack_waves(batch_, wave_ns, {choice.by_density, choice.waste, choice.spread}, busy);
+    if (!offer(std::move(plan))) return false;
     best_ = choice;
     packed_ns_ = std::max(work_ns_, busy / batch_.cluster.num_slots);
     return true;
@@ -132,6 +179,7 @@ class PipelineSearch {
     vary(&Choice::stretch, {1024, 1034, 1050, 1080});
     vary(&Choice::token_limit, {0, 64, 60});
     for (int64_t spread : spreads()) vary(&Choice::spread, {spread});
+    vary(&Choice::waste, {1, 8, 32, 1 << 20});
     vary(&Choice::by_density, {0, 1});
     const int64_t count = best_.num_waves;
     vary(&Choice::num_waves,
@@ -140,6 +188,7 @@ class PipelineSearch {
     return best_ns_ < before;
   }
 
+  const std::vector<int64_t>& lengths_;
   PipelineBatch batch_;
   PipelineShape shape_;
   int64_t work_ns_ = 0, largest_ns_ = 0, total_tokens_ = 0;
@@ -148,6 +197,7 @@ class PipelineSearch {
   std::set<Choice> tried_;
   Plan best_plan_;
   int64_t best_ns_ = 0;
+  int64_t good_ns_ = 0;  ///< so near to the bound that the search ends
   Choice best_;
 };
 
