@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "schedule/waves.h"
 
 namespace zoetrope {
 
@@ -133,7 +134,10 @@ int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_m
   const FixedCost cost(cost_model);
   std::vector<int64_t> sorted = lengths;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  return lengths.empty() ? 0 : lower_bound_time(sorted, cost, cluster) + cost.allreduce;
+  if (lengths.empty()) return 0;
+  int64_t bound = lower_bound_time(sorted, cost, cluster);
+  if (cluster.execution == Execution::kWaves) bound = std::max(bound, wave_bound_time(sorted, cost, cluster));
+  return bound + cost.allreduce;
 }
 
 int64_t ideal_ns(const std::vector<int64_t>& lengths, const CostModel& cost_model, int64_t num_slots) {

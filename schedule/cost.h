@@ -108,7 +108,8 @@ struct Makespan {
 Makespan makespan_of(const Plan& plan, const CostModel& cost, Execution execution = Execution::kFree);
 
 /// Dual lower bound on the makespan of any plan, any ring size, uneven shards.
-/// Source: Note [Dual bound] in bound.cpp. Returns nanoseconds; never above an achievable makespan.
+/// In lock-step the wave bound where it is larger. Source: Note [Dual bound] in bound.cpp, Note [Wave bound]
+/// in wave_bound.cpp. Returns nanoseconds; never above an achievable makespan.
 int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 
 }  // namespace zoetrope

@@ -9,6 +9,7 @@
 #include "schedule/bound.h"
 #include "schedule/planner.h"
 #include "schedule/static.h"
+#include "schedule/waves.h"
 
 namespace zoetrope {
 namespace {
@@ -91,10 +92,14 @@ void BestPlan::offer(Plan candidate, const CostModel& cost) {
 Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster) {
   check_batch(lengths, cluster);
   if (lengths.empty()) return {};
-  const ElasticBatch batch(lengths, cost, cluster);
   BestPlan best(cluster.execution);
-  offer_lowest_stack(batch, best);
-  if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+  if (cluster.execution == Execution::kWaves) {
+    if (std::optional<Plan> plan = plan_waves(lengths, cost, cluster)) best.offer(*std::move(plan), cost);
+  } else {
+    const ElasticBatch batch(lengths, cost, cluster);
+    offer_lowest_stack(batch, best);
+    if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+  }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
   if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was
   ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ",

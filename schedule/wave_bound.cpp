@@ -1,0 +1,137 @@
+// Lower bound on the makespan of any plan whose waves run in lock-step.
+#include <algorithm>
+
+#include "schedule/bound.h"
+#include "schedule/waves.h"
+
+namespace zoetrope {
+namespace {
+
+// Note [Wave bound]
+// In lock-step a step takes T = sum of the waves' lengths. Slot-time G T (G slots, without the all-reduce)
+// is the ideal work I = sum of S d(S), with d(S) = linear + quadratic S the least that a token of a sample of
+// S tokens costs wherever it lies (Note [Dual bound]: a shard of k tokens costs at least k d), plus waste:
+// all the rest, idle slots, overheads, transfers that nothing hides. No wave's waste is negative.
+//  1. Take any sample j and the number c of its shards; c >= S / cap. Its wave is as long as the mean of its
+//     slots at least: by Jensen (h is convex) t = wave + W(c) / c, whole(S) + wave for c = 1, however uneven
+//     the shards. Let the wave take t' >= t. Its c slots spend c t or more on the sample and so at most
+//     c (t' - t) on others; the other G - c slots hold at most (G - c) cap tokens, whose ideal work is at
+//     most U((G - c) cap), the densest ones of all other samples, and at most (G - c) t'. So the wave's
+//     waste, G t' less the ideal work in it, is at least
+//         G t' - S d(S) - c (t' - t) - min(U, (G - c) t'),
+//     which does not fall with t': at least c t - S d(S) + max(0, (G - c) t - U). The least over c holds.
+//  2. The other waves have waste too. Sample i wastes e_i = W(c_i) - S d(S) or more, c_i the fewest slots of
+//     the cap, or its segment overhead if it can be whole; samples in the wave of j have at most G cap tokens
+//     together, so the rest wastes at least the sum of all e less the most that so many tokens carry
+//     (fractional knapsack). And the tokens that are not in that wave fill (tokens - G cap) / cap slots of
+//     other waves at least, each with the wave overhead.
+// The bound is the largest over samples j of (I + 1 + 2) / G. All sums are exact, in units of 2^-32 ns.
+
+using Exact = __int128;
+
+Exact in_units(int64_t ns) { return Exact(ns) << 32; }
+
+/// The least work of a sample on `cp` slots: W in Note [Dual bound].
+int64_t even_work(const FixedCost& cost, int64_t tokens, int64_t cp) {
+  const int64_t exposed = FixedCost::scale_down(cost.quadratic, tokens * tokens / cp) +
+                          FixedCost::scale_down(cost.transfer, tokens * (cp - 1)) +
+                          cost.latency * cp * (cp - 1);
+  return cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) +
+         FixedCost::scale_down(cost.exchange, tokens * (cp - 1)) +
+         std::max(FixedCost::scale_down(cost.quadratic, tokens * tokens), exposed);
+}
+
+class WaveBound {
+ public:
+  WaveBound(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster)
+      : lengths_(sorted_lengths), cost_(cost), cluster_(cluster), tokens_before_{0}, ideal_before_{0} {
+    for (int64_t tokens : lengths_) {
+      tokens_before_.push_back(tokens_before_.back() + tokens);
+      ideal_before_.push_back(ideal_before_.back() + ideal(tokens));
+    }
+  }
+
+  int64_t search() const {
+    constexpr size_t kSamples = 8;  // longest samples looked at: the longest binds, or one soon after it
+    Exact most = 0;
+    for (size_t j = 0; j < std::min(kSamples, lengths_.size()); ++j) most = std::max(most, waste_around(j));
+    return int64_t((ideal_before_.back() + most + waste_elsewhere()) / cluster_.num_slots >> 32);
+  }
+
+ private:
+  Exact ideal(int64_t tokens) const {
+    return (Exact(cost_.linear) + Exact(cost_.quadratic) * tokens) * tokens;
+  }
+  int64_t fewest_slots(int64_t tokens) const {
+    return (tokens + cluster_.tokens_per_slot - 1) / cluster_.tokens_per_slot;
+  }
+  int64_t work_on(int64_t tokens, int64_t cp) const {
+    return cp == 1 ? cost_.whole(tokens) : even_work(cost_, tokens, cp);
+  }
+
+  /// Ideal work of the densest `room` tokens that are not sample j's.
+  Exact densest(size_t j, int64_t room) const {
+    if (tokens_before_[j] >= room) return densest_of_all(room);
+    return densest_of_all(room + lengths_[j]) - ideal(lengths_[j]);
+  }
+  Exact densest_of_all(int64_t room) const {
+    if (room >= tokens_before_.back()) return ideal_before_.back();
+    const size_t i = size_t(std::upper_bound(tokens_before_.begin(), tokens_before_.end(), room) -
+                            tokens_before_.begin()) -
+                     1;
+    return ideal_before_[i] +
+           (Exact(cost_.linear) + Exact(cost_.quadratic) * lengths_[i]) * (room - tokens_before_[i]);
+  }
+
+  /// Item 1 of the note.
+  Exact waste_around(size_t j) const {
+    const int64_t tokens = lengths_[j], num_slots = cluster_.num_slots;
+    Exact least = -1;
+    for (int64_t cp = fewest_slots(tokens); cp <= std::min(num_slots, tokens); ++cp) {
+      const Exact own = in_units(work_on(tokens, cp)) + in_units(cost_.wave) * cp;
+      const Exact idle =
+          own / cp * (num_slots - cp) - densest(j, (num_slots - cp) * cluster_.tokens_per_slot);
+      const Exact waste = own - ideal(tokens) + std::max<Exact>(0, idle);
+      if (least < 0 || waste < least) least = waste;
+    }
+    return std::max<Exact>(0, least);
+  }
+
+  /// Item 2 of the note.
+  Exact waste_elsewhere() const {
+    const int64_t room = cluster_.num_slots * cluster_.tokens_per_slot;
+    if (tokens_before_.back() <= room) return 0;
+    std::vector<std::pair<Exact, int64_t>> extras;  // (waste, tokens)
+    Exact sum = 0;
+    for (int64_t tokens : lengths_) {
+      const Exact extra = std::max<Exact>(0, in_units(work_on(tokens, fewest_slots(tokens))) - ideal(tokens));
+      extras.emplace_back(extra, tokens);
+      sum += extra;
+    }
+    std::sort(extras.begin(), extras.end(),
+              [](const auto& a, const auto& b) { return a.first * b.second > b.first * a.second; });
+    int64_t left = room;
+    for (const auto& [extra, tokens] : extras) {
+      const int64_t taken = std::min(left, tokens);
+      sum -= taken == tokens ? extra : (extra * taken + tokens - 1) / tokens;
+      left -= taken;
+    }
+    const int64_t outside = tokens_before_.back() - room;
+    return std::max<Exact>(0, sum) + in_units(cost_.wave) * fewest_slots(outside);
+  }
+
+  const std::vector<int64_t>& lengths_;
+  const FixedCost& cost_;
+  const Cluster& cluster_;
+  std::vector<int64_t> tokens_before_;
+  std::vector<Exact> ideal_before_;
+};
+
+}  // namespace
+
+int64_t wave_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                        const Cluster& cluster) {
+  return sorted_lengths.empty() ? 0 : WaveBound(sorted_lengths, cost, cluster).search();
+}
+
+}  // namespace zoetrope
