@@ -66,8 +66,9 @@ int64_t pipeline_bound(const std::vector<int64_t>& lengths, const CostModel& cos
                        const PipelineShape& shape);
 
 /// Plans a step for pipelines: number of micro-batches, their sizes and order, samples over pipelines; the
-/// cluster's caps hold per slot and micro-batch. Note [Planning pipelines] in pipeline_plan.cpp.
-/// Throws: Error as `check_batch`.
+/// cluster's caps hold per slot and micro-batch: a stage holds up to num_stages of them, of a num_stages-th
+/// of the layers, so that a cap for the whole model on one rank keeps its memory. Note [Planning pipelines]
+/// in pipeline_plan.cpp. Throws: Error as `check_batch`.
 Plan plan_pipeline(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
                    const PipelineShape& shape);
 

@@ -31,6 +31,7 @@ void check_sources(const PlanToolOptions& options, const Command& command) {
 void check(const PlanToolOptions& options, const Command& command) {
   const int64_t least = command.was_given("ranks") ? 1 : 0;  // 0, the default, is one
   constexpr int64_t kMostRanks = 1 << 14, kMostSamples = 1 << 16, kMostSteps = 10000, kMostInAll = 1 << 24,
+                    kMostStages = 256,
                     kMost = int64_t(1) << 38;  // products of two stay within 63 bits
   Ranges().between("ranks", options.config.parallel.ranks, least, kMostRanks);
   Ranges().between("step", options.step, 0, kMost);
@@ -38,6 +39,11 @@ void check(const PlanToolOptions& options, const Command& command) {
   Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);
   Ranges().between("samples", options.samples, command.was_given("samples") ? 1 : 0, kMostSamples);
   check_sources(options, command);
+  Ranges().between("stages", options.stages, 1, kMostStages);
+  require(options.stages == 1 || options.execution == "free",
+          "plan: pipelines of --stages run neither free nor in waves; leave --execution out");
+  require(options.stages > 1 || options.plan.planner != "pipeline",
+          "plan: --planner pipeline plans for --stages; give them, 2 or more");
   require(options.steps * options.samples <= kMostInAll, "plan: --steps x --samples is ",
           options.steps * options.samples, ", expected at most ", kMostInAll);
   require(options.steps == 1 || options.plan_out.empty(),
@@ -64,6 +70,7 @@ std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanP
       failures += planner + ": " + reason.what() + "\n";
     }
   }
+  if (problem.stages > 1) reports.push_back(report_plan(problem, {"pipeline", 0}));
   return reports;
 }
 
@@ -75,9 +82,13 @@ void print_problem(const PlanProblem& problem, const PlanSteps& steps) {
               static_cast<long long>(tokens),
               static_cast<long long>(*std::max_element(problem.lengths.begin(), problem.lengths.end())),
               steps.source().c_str());
+  if (problem.stages > 1)
+    std::printf("each rank below is a pipeline of %lld stages\n", static_cast<long long>(problem.stages));
   std::printf("%lld ranks, %s, at most %lld tokens each (%s)\ncost set %s (%s)\n\n",
               static_cast<long long>(problem.cluster.num_slots),
-              problem.cluster.execution == Execution::kWaves ? "waves in lock-step" : "free-running",
+              problem.stages > 1                               ? "one forward, one backward"
+              : problem.cluster.execution == Execution::kWaves ? "waves in lock-step"
+                                                               : "free-running",
               static_cast<long long>(problem.cluster.tokens_per_slot), steps.cap_source().c_str(),
               problem.cost.name.c_str(), problem.cost.device.c_str());
 }
@@ -130,7 +141,8 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
   return 0;
 }
 
-int run(const PlanToolOptions& options, const Command& command) {
+int run(PlanToolOptions options, const Command& command) {
+  if (options.stages > 1 && !command.was_given("planner")) options.plan.planner = "pipeline";
   check(options, command);
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
   return options.steps == 1 ? run_one(options, steps) : run_steps(options, steps);
@@ -176,6 +188,10 @@ Command plan_command() {
                            "free: a rank starts a wave when it and its ring mates are free; waves: all ranks "
                            "start a wave\ntogether",
                            {"free", "waves"});
+  command.options.add_flag(
+      "stages", options->stages,
+      "stages of a pipeline: --ranks are pipelines then, waves their micro-batches, run "
+      "1F1B, backward\ntwice as long as forward; planner pipeline unless --planner is given");
   command.options.add_flag("step", options->step, "which step of the order, from 0");
   command.options.add_flag("steps", options->steps, "plan so many consecutive steps, with their sums");
   command.options.add_flag("json", options->json, "print JSON; times in the cost set's nanoseconds");

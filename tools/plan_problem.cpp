@@ -67,6 +67,7 @@ PlanProblem PlanSteps::problem(int64_t index) const {
   PlanProblem problem;
   problem.cost = cost_;
   problem.cluster = cluster_;
+  problem.stages = options_.stages;
   if (!options_.trace.empty()) {
     const auto first = lengths_.begin() + index * options_.samples;
     problem.lengths.assign(first, first + options_.samples);

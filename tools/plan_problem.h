@@ -10,12 +10,12 @@
 
 namespace zoetrope {
 
-/// [plan] with one more choice of planner, and cost sets on paper.
+/// [plan] with two more choices of planner, and cost sets on paper.
 struct PlanTable : PlanOptions {
   void visit(auto&& field) {
     PlanOptions::visit(
         [&]<class T>(const char* name, T& value, const char* help, std::vector<std::string> choices = {}) {
-          if (!choices.empty()) choices.push_back("all");
+          if (!choices.empty()) choices.insert(choices.end(), {"pipeline", "all"});
           if (std::string(name) == "cost")
             help =
                 "built-in set, cost file of `zoetrope profile`, or square, square-linear, ring:H on paper: "
@@ -30,7 +30,7 @@ struct PlanToolOptions {
   TrainConfig config;
   PlanTable plan;
   std::string lengths, trace, execution = "free", plan_out;
-  int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1;
+  int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1, stages = 1;
   bool json = false;
 };
 

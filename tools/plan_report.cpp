@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "schedule/bound.h"
+#include "schedule/pipeline.h"
 
 namespace zoetrope {
 namespace {
@@ -45,6 +46,27 @@ std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
   return text.empty() ? "-" : text;
 }
 
+Plan plan_of(const PlanProblem& problem, const PlanRequest& request) {
+  if (request.planner == "pipeline")
+    return plan_pipeline(problem.lengths, problem.cost, problem.cluster, {problem.stages});
+  return make_plan(request, problem.lengths, problem.cost, problem.cluster);
+}
+
+/// Busy times are of one stage of each pipeline: all take the same.
+Makespan makespan_on_pipelines(const PlanProblem& problem, const Plan& plan) {
+  const PipelineRun run = simulate_pipeline(plan, problem.cost, {problem.stages});
+  Makespan makespan;
+  makespan.total_ns = run.total_ns;
+  int64_t most = 0, sum = 0;
+  for (size_t first = 0; first < run.busy_ns.size(); first += size_t(problem.stages)) {
+    makespan.busy_ns.push_back(run.busy_ns[first]);
+    most = std::max(most, run.busy_ns[first]);
+    sum += run.busy_ns[first];
+  }
+  if (sum > 0) makespan.max_over_mean = double(most) * double(makespan.busy_ns.size()) / double(sum);
+  return makespan;
+}
+
 /// What a planner's steps add up to.
 struct StepSum {
   std::string planner;
@@ -55,6 +77,10 @@ struct StepSum {
 }  // namespace
 
 const char* name_of(Execution execution) { return execution == Execution::kWaves ? "waves" : "free"; }
+
+const char* execution_name(const PlanProblem& problem) {
+  return problem.stages > 1 ? "pipeline" : name_of(problem.cluster.execution);
+}
 
 Execution execution_of(const std::string& name) {
   if (name == "free") return Execution::kFree;
@@ -67,13 +93,16 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   report.planner = request.planner;
   report.cp = request.cp;
   const auto begin = std::chrono::steady_clock::now();
-  report.plan = make_plan(request, problem.lengths, problem.cost, problem.cluster);
+  report.plan = plan_of(problem, request);
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
   report.plan_milliseconds = passed.count();
   validate_plan(report.plan, problem.lengths, problem.cluster.num_slots);
-  report.makespan = makespan_of(report.plan, problem.cost, problem.cluster.execution);
-  report.bound_ns = lower_bound(problem.lengths, problem.cost, problem.cluster);
-  report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots);
+  const bool staged = problem.stages > 1;
+  report.makespan = staged ? makespan_on_pipelines(problem, report.plan)
+                           : makespan_of(report.plan, problem.cost, problem.cluster.execution);
+  report.bound_ns = staged ? pipeline_bound(problem.lengths, problem.cost, problem.cluster, {problem.stages})
+                           : lower_bound(problem.lengths, problem.cost, problem.cluster);
+  report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots * problem.stages);
   double moved = 0, total = 0;
   for (int64_t tokens : problem.lengths) total += double(tokens);
   for (const Wave& wave : report.plan.waves)
@@ -90,7 +119,7 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
   check_batch(problem.lengths, problem.cluster);
   if (!fixes_cp_size(request.planner) || request.cp > 0) {
-    make_plan(request, problem.lengths, problem.cost, problem.cluster);
+    plan_of(problem, request);
     return {report_plan(problem, request)};
   }
   std::vector<PlanReport> reports;
@@ -186,7 +215,8 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report) {
                                 {"tokens_per_rank_cap", problem.cluster.tokens_per_slot},
                                 {"cost", problem.cost.name},
                                 {"cost_hash", hex64(hash_of(problem.cost))},
-                                {"execution", name_of(problem.cluster.execution)},
+                                {"execution", execution_name(problem)},
+                                {"stages", problem.stages},
                                 {"unit", "ns"},
                                 {"makespan", report.makespan.total_ns},
                                 {"bound", report.bound_ns},

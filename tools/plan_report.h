@@ -34,15 +34,19 @@ struct PlanProblem {
   std::vector<int64_t> lengths, samples;  ///< tokens, and numbers in the data set or file
   CostModel cost;
   Cluster cluster;
+  int64_t stages = 1;  ///< more than 1: the cluster's slots are pipelines of so many stages, run 1F1B
 };
 
 /// "free" or "waves", as in flags and files.
 const char* name_of(Execution execution);
+/// That, or "pipeline".
+const char* execution_name(const PlanProblem& problem);
 /// Throws: UsageError that lists the two.
 Execution execution_of(const std::string& name);
 
-/// Plans, times one run of the planner alone, and measures the plan.
-/// Throws: Error naming the sample that fits nowhere.
+/// Plans, times one run of the planner alone, and measures the plan. Planner `pipeline` plans for stages;
+/// with stages, `ideal_ns` and busy times are those of a stage. Throws: Error naming the sample that fits
+/// nowhere.
 PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request);
 /// The same after one planning that isn't timed: the first call of a process pays for page faults. For a
 /// static planner without a size: one report per feasible size, the fastest marked.
