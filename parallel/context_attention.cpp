@@ -178,6 +178,10 @@ void ContextAttention::begin_wave(const Plan& plan, int64_t wave) {
   State& s = *state_;
   ZT_CHECK(plan.num_slots() == s.comm.size(), "a plan for ", plan.num_slots(), " slots on ", s.comm.size(),
            " ranks");
+  for (const Ring& ring : plan.waves.at(size_t(wave)).rings)
+    ZT_REQUIRE(ring.exchange == Exchange::kRing, "sample ", ring.sample, " of wave ", wave,
+               " asks for exchange '", name_of(ring.exchange),
+               "', and 'ring' is the one that runs; plan with rings only (num-heads 0)");
   s.wave = wave;
   s.rings.clear();
   for (RingView& view : split_samples(plan.waves.at(size_t(wave)))) {

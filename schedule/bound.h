@@ -16,8 +16,30 @@ struct SampleBound {
 /// The bound of one sample whose shards end within `time` ns.
 SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time);
 
-/// Largest shard of up to `most` tokens of a sample on a ring of `cp` that can end within `time`; 0: none.
-int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time, int64_t cp = 2);
+/// The same for a sample on at least two ranks. Source: Note [Least shares] in ring_bound.cpp.
+SampleBound bound_of_split(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time);
+
+/// The least that any scheme takes of `cp` ranks together for a sample: W in the same note, over schemes.
+int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp);
+
+/// Rings whose members pay alike for what they send.
+struct RingClass {
+  int64_t transfer, latency;  ///< 2^-32 ns per token, ns
+  int64_t least_cp, most_cp;
+  bool gathers = false;  ///< all blocks before any attention
+};
+/// Largest shard of up to `most` tokens of a sample on `cp` ranks that can end within `time`; 0: none.
+int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time,
+                      const RingClass& kind, int64_t cp);
+/// The same on a ring that lies on as few nodes as it can.
+inline int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most, int64_t time,
+                             int64_t cp = 2) {
+  const bool between = cp > cost.ranks_per_node;
+  return largest_shard(cost, tokens, most, time,
+                       {between ? cost.transfer_between : cost.transfer,
+                        between ? cost.latency_between : cost.latency, cp, cp},
+                       cp);
+}
 
 /// The bound without the all-reduce; `sorted_lengths` descending. Note [Dual bound] has the argument.
 int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,

@@ -23,11 +23,18 @@ OptionSet options_of(CostModel& cost) {
   return options;
 }
 
+/// Files from before these were measured lack them and plan without what they describe, which 0 says.
+bool may_lack(const std::string& name) {
+  static const std::vector<std::string> names{"exchange-ns",   "transfer-between-ns", "latency-between-ns",
+                                              "all-to-all-ns", "num-heads",           "short-block-tokens"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// Throws: UsageError that names the fields, none of which has a value that would be true of any machine.
 void require_all(const OptionSet& options, const std::vector<std::string>& named, const std::string& path) {
   std::string missing;
   for (const Option& option : options.options())
-    if (option.name != "exchange-ns" && std::find(named.begin(), named.end(), option.name) == named.end())
+    if (!may_lack(option.name) && std::find(named.begin(), named.end(), option.name) == named.end())
       missing += (missing.empty() ? "" : ", ") + option.name;
   if (!missing.empty())
     throw UsageError(join_message(path, ": table [cost] lacks ", missing,
@@ -47,6 +54,8 @@ void check_ranges(const CostModel& cost) {
              " to ", kMostMemory, " bytes");
   ZT_REQUIRE(cost.ranks_per_node >= 1 && cost.ranks_per_node <= kMostRanks, "cost: ranks-per-node is ",
              cost.ranks_per_node, ", expected 1 to ", kMostRanks);
+  ZT_REQUIRE(cost.num_heads >= 0 && cost.num_heads <= kMostRanks, "cost: num-heads is ", cost.num_heads,
+             ", expected 0 (rings only) to ", kMostRanks);
   ZT_REQUIRE(std::isfinite(error) && error >= 0, "cost: fit-error is ", error,
              ", expected a finite number, 0 or more");
 }
@@ -58,10 +67,22 @@ FixedCost::FixedCost(const CostModel& cost)
       quadratic(to_fixed("quadratic-ns", cost.quadratic_ns, 0x1p32)),
       transfer(to_fixed("transfer-ns", cost.transfer_ns, 0x1p32)),
       exchange(to_fixed("exchange-ns", cost.exchange_ns, 0x1p32)),
+      transfer_between(to_fixed("transfer-between-ns", cost.transfer_between_ns, 0x1p32)),
+      all_to_all(to_fixed("all-to-all-ns", cost.all_to_all_ns, 0x1p32)),
       latency(to_fixed("latency-ns", cost.latency_ns, 1)),
+      latency_between(to_fixed("latency-between-ns", cost.latency_between_ns, 1)),
       segment(to_fixed("sample-overhead-ns", cost.sample_overhead_ns, 1)),
       wave(to_fixed("wave-overhead-ns", cost.wave_overhead_ns, 1)),
-      allreduce(to_fixed("allreduce-ns", cost.allreduce_ns, 1)) {
+      allreduce(to_fixed("allreduce-ns", cost.allreduce_ns, 1)),
+      short_block(to_fixed("short-block-tokens", cost.short_block_tokens, 1)),
+      num_heads(cost.num_heads),
+      ranks_per_node(std::max<int64_t>(1, cost.ranks_per_node)) {
+  if (transfer_between == 0) transfer_between = transfer;
+  if (latency_between == 0) latency_between = latency;
+  ZT_REQUIRE(transfer_between >= transfer && latency_between >= latency,
+             "cost: links between nodes are faster than links inside (transfer-between-ns ",
+             cost.transfer_between_ns, " < ", cost.transfer_ns, " or latency-between-ns ",
+             cost.latency_between_ns, " < ", cost.latency_ns, "); set ranks-per-node to all ranks instead");
   ZT_REQUIRE(linear + quadratic > 0,
              "cost: linear-ns and quadratic-ns are both 0, so every plan takes no time; "
              "write the set anew with 'zoetrope profile --out FILE'");
@@ -88,9 +109,14 @@ uint64_t hash_of(const CostModel& cost) {
   return fnv1a(dump_toml(options_of(copy)));
 }
 
+CostModel rings_only(CostModel cost) {
+  cost.num_heads = 0;
+  return cost;
+}
+
 int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others) {
   const FixedCost fixed(cost);
-  int64_t total = fixed.own(tokens);
+  int64_t total = others.empty() ? fixed.whole(tokens) : fixed.own(tokens);
   for (int64_t block : others) total += fixed.remote(tokens, block);
   return total;
 }

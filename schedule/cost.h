@@ -13,8 +13,10 @@ namespace zoetrope {
 
 /// Forward and backward together, per rank. A shard of k tokens of a sample of S tokens on a ring with
 /// other blocks b_1, b_2, ... costs
-///   linear k + quadratic k k + sum over j of (max(quadratic k b_j, transfer b_j + latency) + exchange b_j),
-/// a segment costs `sample_overhead` more, and a wave `wave_overhead`.
+///   linear k + quadratic k (k + short)
+///   + sum over j of (max(quadratic k (b_j + short), transfer b_j + latency) + exchange b_j),
+/// a whole sample linear S + quadratic S S, a segment costs `sample_overhead` more, and a wave
+/// `wave_overhead`. Other exchange schemes and links between nodes: ring_price.h.
 struct CostModel {
   std::string name = "data-sheet";
   std::string device = "unknown", date = "";
@@ -24,6 +26,11 @@ struct CostModel {
   double latency_ns = 20000;  ///< per exchange step, forward and backward
   double exchange_ns =
       0;  ///< per token of a remote block that compute pays for: packing, copies, sums; never hidden
+  double transfer_between_ns = 0;  ///< as transfer_ns, for rings over several nodes; 0: the same
+  double latency_between_ns = 0;   ///< as latency_ns, for rings over several nodes; 0: the same
+  int64_t num_heads = 0;           ///< heads that other schemes than the ring may split; 0: rings only
+  double all_to_all_ns = 0;        ///< per own token, of exchanging tokens for heads and back; never hidden
+  double short_block_tokens = 0;   ///< a split sample's blocks cost attention as if so much longer
   double sample_overhead_ns = 20000;  ///< per segment
   double wave_overhead_ns = 200000;   ///< per micro-batch
   double allreduce_ns = 0;            ///< gradient all-reduce per step, added once
@@ -44,6 +51,15 @@ struct CostModel {
     field("latency-ns", latency_ns, "ns per exchange step, forward and backward");
     field("exchange-ns", exchange_ns,
           "ns of a rank's own time per remote token, never hidden: packing, copies, sums");
+    field("transfer-between-ns", transfer_between_ns,
+          "ns per remote token for rings over several nodes; 0: as inside a node");
+    field("latency-between-ns", latency_between_ns,
+          "ns per exchange step for rings over several nodes; 0: as inside a node");
+    field("num-heads", num_heads, "heads that exchange schemes other than the ring may split; 0: rings only");
+    field("all-to-all-ns", all_to_all_ns,
+          "ns per own token of exchanging tokens for heads and back, forward and backward");
+    field("short-block-tokens", short_block_tokens,
+          "tokens by which attention to a block of a split sample costs more");
     field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
     field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
     field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");
@@ -54,9 +70,9 @@ struct CostModel {
   }
 };
 
-/// One table [cost] with every field but `exchange-ns`: files from before it was measured lack it, and
-/// planned with none, which 0 says. Throws: UsageError naming the file and what is missing, or key, value and
-/// range.
+/// One table [cost]. Files from before they were measured lack `exchange-ns` and what links between nodes and
+/// other schemes take, and planned with none, which 0 says; every other field must be there. Throws:
+/// UsageError naming the file and what is missing, or key, value and range.
 CostModel read_cost(const std::string& path);
 void write_cost(const std::string& path, const CostModel& cost);  ///< atomically
 /// A built-in set or one on paper by name, or a file. Throws: UsageError that lists the names.
@@ -67,6 +83,8 @@ std::optional<CostModel> find_paper_cost(const std::string& name);
 /// The built-in sets: data-sheet figures, none of them measured; the first is the default.
 const std::vector<CostModel>& built_in_costs();
 uint64_t hash_of(const CostModel& cost);
+/// The set without exchange schemes other than the ring, the one that runs for real.
+CostModel rings_only(CostModel cost);
 
 /// Memory of a rank as the model's own figures; all linear.
 struct MemoryModel {

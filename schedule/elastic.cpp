@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "schedule/bound.h"
 #include "schedule/planner.h"
+#include "schedule/ring_price.h"
 #include "schedule/static.h"
 #include "schedule/waves.h"
 
@@ -83,6 +84,7 @@ ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel&
 }
 
 void BestPlan::offer(Plan candidate, const CostModel& cost) {
+  choose_exchanges(candidate, FixedCost(cost));
   const int64_t total = makespan_of(candidate, cost, execution).total_ns;
   if (plan && total >= total_ns) return;
   plan = std::move(candidate);

@@ -1,12 +1,14 @@
 // Elastic planner, stacked rings: every ring is even, begins when all its ranks are free, and is a wave of
 // its own; whole samples go by best fit into the gaps before rings and into the tails.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "schedule/bound.h"
 #include "schedule/elastic.h"
 #include "schedule/elastic_blocks.h"
 #include "schedule/free_slots.h"
+#include "schedule/node_slots.h"
 
 namespace zoetrope {
 namespace {
@@ -19,7 +21,10 @@ constexpr int kMostTooSmall = 16;  // bins passed over that lack room for the ov
 class Stack {
  public:
   Stack(const ElasticBatch& batch, int64_t time)
-      : batch_(batch), time_(time), draft_(batch), slots_(batch.cluster.num_slots) {}
+      : batch_(batch), time_(time), draft_(batch), slots_(batch.cluster.num_slots) {
+    if (batch.cost.has_nodes(batch.cluster.num_slots))
+      nodes_.emplace(batch.cluster.num_slots, batch.cost.ranks_per_node);
+  }
 
   bool place_all() {
     int64_t i = 0;
@@ -81,8 +86,21 @@ class Stack {
     return best;
   }
 
+  /// The same where links between nodes are slower, or schemes need ranks of one node.
+  bool place_ring_on_nodes(int64_t i) {
+    NodeSlots::Place place;
+    for (const auto& [cp, length] : sizes_.tried) nodes_->find(cp, length, time_, place);
+    if (place.members.empty()) return false;
+    for (int slot : place.members) open_bin(slot, place.start - nodes_->finish(slot));
+    std::sort(place.members.begin(), place.members.end());
+    draft_.add_even_ring(place.members, i);
+    nodes_->put(place.start + ring_ns(i, int64_t(place.members.size())), place.members);
+    return true;
+  }
+
   bool place_ring(int64_t i) {
     set_sizes(i);
+    if (nodes_) return place_ring_on_nodes(i);
     const Window window = find_window();
     if (window.first < 0) return false;
     slots_.take(window.first, window.cp, taken_);
@@ -110,8 +128,13 @@ class Stack {
 
   /// The rest of each slot; false when all room together is too small for the samples from `first_whole` on.
   bool open_tails(int64_t first_whole) {
-    for (const FreeSlots::Slot& slot : slots_.all())
-      if (const int bin = open_bin(slot.index, time_ - slot.finish); bin >= 0) is_tail_[size_t(bin)] = true;
+    const auto open_tail = [&](int slot, int64_t finish) {
+      if (const int bin = open_bin(slot, time_ - finish); bin >= 0) is_tail_[size_t(bin)] = true;
+    };
+    if (nodes_)
+      for (int slot = 0; slot < int(batch_.cluster.num_slots); ++slot) open_tail(slot, nodes_->finish(slot));
+    else
+      for (const FreeSlots::Slot& slot : slots_.all()) open_tail(slot.index, slot.finish);
     __int128 room = 0, work = 0;
     for (int64_t each : rooms_) room += each;
     for (int64_t i = first_whole; i < batch_.num_samples(); ++i) work += batch_.whole_ns[size_t(i)];
@@ -151,6 +174,7 @@ class Stack {
 
   /// A sample that fits nowhere whole: an even ring over the slots with the longest tails.
   bool split_over_tails(int64_t i) {
+    if (nodes_) return split_over_tails_of_a_node(i);
     const int64_t tokens = batch_.tokens[size_t(i)];
     std::vector<int> bins;
     for (auto at = by_room_.rbegin(); at != by_room_.rend() && int64_t(bins.size()) < tokens; ++at) {
@@ -162,6 +186,26 @@ class Stack {
         put_over_tails(i, bins, room - length);
         return true;
       }
+    }
+    return false;
+  }
+
+  /// The same with all slots on one node.
+  bool split_over_tails_of_a_node(int64_t i) {
+    const int64_t tokens = batch_.tokens[size_t(i)], per_node = batch_.cost.ranks_per_node;
+    std::vector<int64_t> lengths(size_t(std::min(per_node, tokens)) + 1, 0);  // by ring size
+    std::map<int64_t, std::vector<int>> bins_of;                              // by node
+    for (auto at = by_room_.rbegin(); at != by_room_.rend(); ++at) {
+      if (!is_tail_[size_t(at->second)]) continue;
+      std::vector<int>& bins = bins_of[slot_of_[size_t(at->second)] / per_node];
+      bins.push_back(at->second);
+      const int64_t cp = int64_t(bins.size());
+      if (cp < 2 || cp > tokens || (tokens + cp - 1) / cp > batch_.cluster.tokens_per_slot) continue;
+      int64_t& length = lengths[size_t(cp)];
+      if (length == 0) length = ring_ns(i, cp);
+      if (length > at->first) continue;
+      put_over_tails(i, std::vector<int>(bins), at->first - length);
+      return true;
     }
     return false;
   }
@@ -185,6 +229,7 @@ class Stack {
   int64_t time_;
   BlockDraft draft_;
   FreeSlots slots_;
+  std::optional<NodeSlots> nodes_;  // instead of slots_
   Sizes sizes_;
   std::vector<FreeSlots::Slot> taken_;
   std::vector<int> members_;

@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "schedule/fixed_cost.h"
+#include "schedule/ring_price.h"
 
 namespace zoetrope {
 namespace {
@@ -47,9 +48,11 @@ void add_wave(const Wave& wave, const std::vector<RingView>& rings, const FixedC
               2 * FixedCost::scale_up(cost.quadratic, shards[i].num_tokens() * shards[j].num_tokens());
     }
   }
-  for (const RingView& ring : rings) {
-    const std::vector<int64_t> times = ring_times(ring.tokens, cost);
-    for (size_t i = 0; i < times.size(); ++i) busy[size_t(ring.members[i])] += times[i];
+  ZT_CHECK(wave.rings.size() == rings.size(), "a wave lists ", wave.rings.size(), " rings and has ",
+           rings.size());
+  for (size_t r = 0; r < rings.size(); ++r) {
+    const std::vector<int64_t> times = ring_ns(cost, wave.rings[r].exchange, rings[r]);
+    for (size_t i = 0; i < times.size(); ++i) busy[size_t(rings[r].members[i])] += times[i];
   }
 }
 
@@ -103,30 +106,6 @@ class WaveRunner {
 };
 
 }  // namespace
-
-std::vector<int64_t> ring_times(const std::vector<int64_t>& tokens, const FixedCost& cost) {
-  struct Size {
-    int64_t tokens, count, time;
-  };
-  std::vector<Size> sizes;
-  std::vector<size_t> size_of(tokens.size());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const auto same =
-        std::find_if(sizes.begin(), sizes.end(), [&](const Size& size) { return size.tokens == tokens[i]; });
-    size_of[i] = size_t(same - sizes.begin());
-    if (same == sizes.end()) sizes.push_back({tokens[i], 1, 0});
-    else ++same->count;
-  }
-  for (Size& size : sizes) {
-    if (size.tokens == 0) continue;
-    size.time = cost.own(size.tokens) - cost.remote(size.tokens, size.tokens);
-    for (const Size& other : sizes)
-      if (other.tokens > 0) size.time += other.count * cost.remote(size.tokens, other.tokens);
-  }
-  std::vector<int64_t> times(tokens.size());
-  for (size_t i = 0; i < tokens.size(); ++i) times[i] = sizes[size_of[i]].time;
-  return times;
-}
 
 Makespan makespan_of(const Plan& plan, const CostModel& cost_model, Execution execution) {
   const FixedCost cost(cost_model);

@@ -85,8 +85,21 @@ void check_rings(const Wave& wave, int64_t wave_index) {
 const char* name_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::kRing: return "ring";
+    case Exchange::kAllGather: return "all-gather";
+    case Exchange::kAllToAll: return "all-to-all";
+    case Exchange::kHierarchical: return "hierarchical";
   }
   return "?";
+}
+
+Exchange exchange_from(const std::string& name) {
+  std::string names;
+  for (const Exchange exchange :
+       {Exchange::kRing, Exchange::kAllGather, Exchange::kAllToAll, Exchange::kHierarchical}) {
+    if (name == name_of(exchange)) return exchange;
+    names += (names.empty() ? "" : ", ") + std::string(name_of(exchange));
+  }
+  throw Error(join_message("exchange scheme '", name, "', expected one of ", names));
 }
 
 std::vector<int> ring_members(const Wave& wave, int64_t sample) {

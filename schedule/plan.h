@@ -14,9 +14,17 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-enum class Exchange { kRing };
+/// How the members of a ring see each other's keys and values.
+enum class Exchange {
+  kRing,         ///< blocks go round, behind the attention to the block before
+  kAllGather,    ///< every member gets all blocks first
+  kAllToAll,     ///< tokens are exchanged for heads, and back
+  kHierarchical  ///< all-to-all inside each node, a ring of the nodes' blocks between them
+};
 /// The scheme's name in plan files.
 const char* name_of(Exchange exchange);
+/// Throws: Error with the names that there are.
+Exchange exchange_from(const std::string& name);
 
 /// A sample on more than one slot of its wave. Members: the slots that hold its shards, in order of their
 /// first range.

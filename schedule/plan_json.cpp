@@ -49,9 +49,12 @@ Wave read_wave(const json& value, const std::string& where) {
   for (const json& ring : require_array(value["rings"], where + ".rings")) {
     const std::string ring_where = where + ".rings[" + std::to_string(wave.rings.size()) + "]";
     require_keys(ring, {"sample", "exchange"}, ring_where);
-    ZT_REQUIRE(ring["exchange"] == name_of(Exchange::kRing), ring_where, ": exchange is ",
-               ring["exchange"].dump(), ", expected \"ring\"");
-    wave.rings.push_back({require_integer(ring["sample"], ring_where), Exchange::kRing});
+    const json& exchange = ring["exchange"];
+    ZT_REQUIRE(exchange.is_string(), ring_where, ": exchange is ", exchange.dump(), ", expected a name");
+    try {
+      wave.rings.push_back(
+          {require_integer(ring["sample"], ring_where), exchange_from(exchange.get<std::string>())});
+    } catch (const Error& problem) { throw Error(join_message(ring_where, ": ", problem.what())); }
   }
   return wave;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "schedule/ring_price.h"
 #include "schedule/static.h"
 
 namespace zoetrope {
@@ -10,8 +11,10 @@ namespace {
 
 Plan plan_with_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
                   const Cluster& cluster, int64_t cp) {
-  return planner == "static" ? plan_static(lengths, cluster, cp)
-                             : plan_static_balanced(lengths, cost, cluster, cp);
+  if (planner == "static-balanced") return plan_static_balanced(lengths, cost, cluster, cp);
+  Plan plan = plan_static(lengths, cluster, cp);
+  choose_exchanges(plan, FixedCost(cost));
+  return plan;
 }
 
 }  // namespace
@@ -42,7 +45,8 @@ int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengt
   if (planner == "static-balanced") best = best_static_balanced(lengths, cost, cluster, INT64_MAX).cp;
   else
     for (int64_t cp : feasible_cp_sizes(lengths, cluster)) {
-      const int64_t total = makespan_of(plan_static(lengths, cluster, cp), cost, cluster.execution).total_ns;
+      const int64_t total =
+          makespan_of(plan_with_cp(planner, lengths, cost, cluster, cp), cost, cluster.execution).total_ns;
       if (total < best_ns) best = cp, best_ns = total;
     }
   ZT_REQUIRE(best > 0, "plan: no CP size that divides ", cluster.num_slots, " ranks fits the samples into ",

@@ -8,6 +8,7 @@
 #include "schedule/even_shards.h"
 #include "schedule/fixed_cost.h"
 #include "schedule/planner.h"
+#include "schedule/ring_price.h"
 
 namespace zoetrope {
 namespace {
@@ -135,11 +136,14 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
     const auto [finish, group] = queue.take(cost.even_shard(tokens, cp));
     groups[size_t(group)].place(cluster, even_tokens(tokens, cp, 0), least).samples.push_back(sample);
   }
-  return join_groups(groups, lengths, cp);
+  Plan plan = join_groups(groups, lengths, cp);
+  choose_exchanges(plan, cost);
+  return plan;
 }
 
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp, int64_t give_up_ns) {
+  if (cost.num_heads > 0) return 0;  // which scheme a ring gets is not known before it lies somewhere
   const int64_t num_groups = cluster.num_slots / cp;
   __int128 work = 0;
   int64_t time = 0;

@@ -10,7 +10,7 @@ namespace {
 // Note [Wave bound]
 // In lock-step a step takes T = sum of the waves' lengths. Slot-time G T (G slots, without the all-reduce)
 // is the ideal work I = sum of S d(S), with d(S) = linear + quadratic S the least that a token of a sample of
-// S tokens costs wherever it lies (Note [Dual bound]: a shard of k tokens costs at least k d), plus waste:
+// S tokens costs wherever it lies (Note [Least shares]: a shard of k tokens costs at least k d), plus waste:
 // all the rest, idle slots, overheads, transfers that nothing hides. No wave's waste is negative.
 //  1. Take any sample j and the number c of its shards; c >= S / cap. Its wave is as long as the mean of its
 //     slots at least: by Jensen (h is convex) t = wave + W(c) / c, whole(S) + wave for c = 1, however uneven
@@ -30,16 +30,6 @@ namespace {
 using Exact = __int128;
 
 Exact in_units(int64_t ns) { return Exact(ns) << 32; }
-
-/// The least work of a sample on `cp` slots: W in Note [Dual bound].
-int64_t even_work(const FixedCost& cost, int64_t tokens, int64_t cp) {
-  const int64_t exposed = FixedCost::scale_down(cost.quadratic, tokens * tokens / cp) +
-                          FixedCost::scale_down(cost.transfer, tokens * (cp - 1)) +
-                          cost.latency * cp * (cp - 1);
-  return cp * cost.segment + FixedCost::scale_down(cost.linear, tokens) +
-         FixedCost::scale_down(cost.exchange, tokens * (cp - 1)) +
-         std::max(FixedCost::scale_down(cost.quadratic, tokens * tokens), exposed);
-}
 
 class WaveBound {
  public:
@@ -66,7 +56,7 @@ class WaveBound {
     return (tokens + cluster_.tokens_per_slot - 1) / cluster_.tokens_per_slot;
   }
   int64_t work_on(int64_t tokens, int64_t cp) const {
-    return cp == 1 ? cost_.whole(tokens) : even_work(cost_, tokens, cp);
+    return cp == 1 ? cost_.whole(tokens) : least_split_work(cost_, tokens, cp);
   }
 
   /// Ideal work of the densest `room` tokens that are not sample j's.

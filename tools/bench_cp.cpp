@@ -92,7 +92,7 @@ class CpBench {
 
   /// Rank, memory cap, cost set and link.
   void open() {
-    if (!config_.plan.cost.empty()) cost_ = find_cost(config_.plan.cost);
+    if (!config_.plan.cost.empty()) cost_ = rings_only(find_cost(config_.plan.cost));
     const int64_t memory = memory_limit(config_.plan, cost_, comm_.size());
     const Workload workload = workload_of(dataset_.lengths(), config_.plan.batch, dataset_.features());
     recording_ = make_recording_comm(comm_, recorder_);

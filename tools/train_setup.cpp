@@ -61,14 +61,14 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
   if (name.empty()) {
     *source = join_message("built-in data-sheet set '", kBuiltInCost,
                            "' (measure this machine with `zoetrope profile`)");
-    return find_cost(kBuiltInCost);
+    return rings_only(find_cost(kBuiltInCost));
   }
   if (find_paper_cost(name))
     throw UsageError(join_message("--cost ", name,
                                   " is for figures on paper, not for training; leave it out, "
                                   "or give a file of 'zoetrope profile --out FILE'"));
   *source = name;
-  return find_cost(name);
+  return rings_only(find_cost(name));
 }
 
 void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {

@@ -62,17 +62,20 @@ TEST(LowerBound, LargestShardIsTheEndOfTheFeasibleInterval) {
     const FixedCost cost(random_cost(random));
     const int64_t tokens = 2 + int64_t(random() % 3000), most = 1 + int64_t(random() % uint64_t(tokens - 1));
     const int64_t time = int64_t(random() % uint64_t(1 + 2 * cost.even_ring(tokens, 2)));
+    const RingClass kind{cost.transfer_between, cost.latency_between, 2, 64, random() % 2 == 0};
     const int64_t cp = 2 + int64_t(random() % 20);
     int64_t expected = 0;
     for (int64_t k = 1; k <= most; ++k) {
-      const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * tokens);
-      const int64_t exposed = FixedCost::scale_down(cost.quadratic, k * k) +
-                              FixedCost::scale_down(cost.transfer, tokens - k) + cost.latency * (cp - 1);
+      const int64_t hidden = FixedCost::scale_down(cost.quadratic, k * (tokens + cp * cost.short_block));
+      const int64_t sending =
+          FixedCost::scale_down(kind.transfer, tokens - k) + kind.latency * (kind.gathers ? 1 : cp - 1);
+      const int64_t own = FixedCost::scale_down(cost.quadratic, k * (k + cost.short_block));
+      const int64_t attention = kind.gathers ? hidden + sending : std::max(hidden, own + sending);
       const int64_t handling = FixedCost::scale_down(cost.exchange, tokens - k);
-      if (cost.segment + FixedCost::scale_down(cost.linear, k) + handling + std::max(hidden, exposed) <= time)
-        expected = k;
+      if (cost.segment + FixedCost::scale_down(cost.linear, k) + handling + attention <= time) expected = k;
     }
-    ASSERT_EQ(largest_shard(cost, tokens, most, time, cp), expected) << "seed " << seed << " run " << run;
+    ASSERT_EQ(largest_shard(cost, tokens, most, time, kind, cp), expected)
+        << "seed " << seed << " run " << run;
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/ring_price.h"
+
 namespace zoetrope {
 namespace {
 
@@ -33,6 +35,10 @@ class BruteForce {
  private:
   void place(size_t sample) {
     if (sample == lengths_.size()) {
+      list_rings(plan_);
+      best_ = std::min(best_, makespan_of(plan_, cost_, cluster_.execution).total_ns);
+      if (cost_.num_heads == 0) return;
+      choose_exchanges(plan_, FixedCost(cost_));
       best_ = std::min(best_, makespan_of(plan_, cost_, cluster_.execution).total_ns);
       return;
     }
