@@ -17,11 +17,12 @@ struct Partial {
 };
 
 struct Effort {
-  size_t width = 1;        ///< partial plans kept
-  int coarse = 8;          ///< levels tried at first, each 80 % of the one before
-  int64_t ring_sizes = 5;  ///< levels at which the longest item is an even ring
-  int refinements = 2;     ///< times that the best level's neighbourhood is halved
-  bool short_shards = false;
+  size_t width = 1;           ///< partial plans kept
+  int coarse = 8;             ///< levels tried at first, each 80 % of the one before
+  int64_t ring_sizes = 5;     ///< levels at which the longest item is an even ring
+  int refinements = 2;        ///< times that the best level's neighbourhood is halved
+  bool fewest_slots = false;  ///< only levels that the longest item reaches on the fewest slots
+  FillStyle style = {};
 };
 
 constexpr int64_t kSmallBatch = 64, kMediumBatch = 2048;  // items
@@ -38,7 +39,7 @@ class WaveSearch {
 
   void run(const Effort& effort) {
     effort_ = effort;
-    filler_.allow_short_shards(effort.short_shards);
+    filler_.set_style(effort.style);
     std::vector<Partial> beam{{FreeItems(batch_), 0, -1}};
     while (!beam.empty()) {
       children_.clear();
@@ -158,10 +159,16 @@ class WaveSearch {
         std::max(std::min(partial.free.work_ns / cluster.num_slots, dense), cost.even_ring(tokens, fewest)) +
         cost.wave;
     std::vector<int64_t> levels;
-    for (int i = 0; i < effort_.coarse; ++i, level -= level / 5) levels.push_back(level);
-    for (int64_t cp = fewest; cp < fewest + effort_.ring_sizes && cp <= std::min(cluster.num_slots, tokens);
-         ++cp)
-      levels.push_back(cost.even_ring(tokens, cp) + cost.wave);
+    if (effort_.fewest_slots) {
+      const int64_t least = cost.even_ring(tokens, fewest) + cost.wave;
+      for (int i = 0; i < effort_.coarse; ++i) levels.push_back(least + (level - least) * i / effort_.coarse);
+      for (int64_t percent : {1, 2, 4, 8}) levels.push_back(least + least * percent / 100);
+    } else {
+      for (int i = 0; i < effort_.coarse; ++i, level -= level / 5) levels.push_back(level);
+      for (int64_t cp = fewest; cp < fewest + effort_.ring_sizes && cp <= std::min(cluster.num_slots, tokens);
+           ++cp)
+        levels.push_back(cost.even_ring(tokens, cp) + cost.wave);
+    }
     std::sort(levels.begin(), levels.end());
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
     return levels;
@@ -228,13 +235,18 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
                                const Cluster& cluster) {
   const WaveBatch batch(lengths, cost, cluster);
   WaveSearch search(batch);
-  search.run({});
+  search.run({.coarse = 6, .ring_sizes = 4});
   // Good enough: 0.2 % above the mean of all slots. Else a wider search, the wider the fewer the items.
   const int64_t mean = batch.total_ns / cluster.num_slots;
   const auto is_good = [&] { return search.best_ns() <= mean + mean / 512; };
-  if (!is_good() && batch.num_items() <= kMediumBatch)
-    search.run({.width = batch.num_items() <= kSmallBatch ? size_t(8) : size_t(3)});
-  if (!is_good() && batch.num_items() <= kSmallBatch) search.run({.width = 8, .short_shards = true});
+  if (batch.num_items() <= kMediumBatch) {
+    const size_t width = batch.num_items() <= kSmallBatch ? 8 : 2;
+    if (!is_good()) search.run({.width = width});
+    if (!is_good()) search.run({.width = width, .style = {.waste_sixteenths = 16}});
+    if (!is_good()) search.run({.width = width, .fewest_slots = true, .style = {.waste_sixteenths = 16}});
+    if (!is_good() && batch.num_items() <= kSmallBatch)
+      search.run({.width = 8, .style = {.short_shards = true}});
+  }
   return search.best_plan();
 }
 

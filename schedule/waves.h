@@ -56,6 +56,14 @@ struct FilledWave {
 /// What is left to a wave: any free items, or all of them.
 enum class WaveGoal { kSome, kAll };
 
+/// Which plans a filler prefers where none is best for all batches.
+struct FillStyle {
+  /// Rings that take so much longer than on the fewest slots, at most, share a wave with longer ones.
+  int64_t waste_sixteenths = 2;
+  /// Rings leave a member too few tokens to hide its transfers rather than room in the others.
+  bool short_shards = false;
+};
+
 /// Slots by nanoseconds, the emptiest first; of equals, whichever its own sifting brings up.
 class SlotHeap {
  public:
@@ -83,8 +91,8 @@ class WaveFiller {
   /// Fills all slots up to `level` ns with the longest free items that fit, and takes them. The longest free
   /// item always finds a place, if need be above the level. With kAll, waste does not matter.
   FilledWave fill(FreeItems& free, int64_t level, WaveGoal goal);
-  /// Rings leave a member too few tokens to hide its transfers rather than room in the others.
-  void allow_short_shards(bool allow) { allow_short_ = allow; }
+  /// What later fills prefer.
+  void set_style(const FillStyle& style) { style_ = style; }
 
  private:
   struct Slot {
@@ -113,7 +121,7 @@ class WaveFiller {
 
   const WaveBatch& batch_;
   int64_t level_ = 0, segment_cap_, used_ns_ = 0, used_tokens_ = 0;
-  bool allow_short_ = false;
+  FillStyle style_;
   std::vector<Slot> slots_;
   SlotHeap heap_;
   std::vector<Room> rooms_;                              // of the item being poured

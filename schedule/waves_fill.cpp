@@ -102,24 +102,32 @@ void WaveFiller::put(int64_t item, int slot, int64_t tokens, int64_t ns) {
   wave_.pieces.push_back({int32_t(item), int32_t(slot), tokens});
 }
 
-/// Items that no slot takes whole. The first one opens the wave and may raise the level.
+/// Items that no slot takes whole. The first one opens the wave and may raise the level. After one that finds
+/// no place, those nearly as long are passed over.
 void WaveFiller::place_rings(FreeItems& free) {
   constexpr int kFailures = 6;  // so many that find no place end the search for more
   constexpr int64_t kHighest = int64_t(1) << 60;
   int failures = 0;
-  for (int64_t item = free.first_from(0); item < batch_.num_items() && failures < kFailures;
-       item = free.first_from(item + 1)) {
-    const int64_t work = batch_.work_ns[size_t(item)];
-    const bool fits_cap = batch_.tokens[size_t(item)] <= batch_.cluster.tokens_per_slot;
+  for (int64_t item = free.first_from(0); item < batch_.num_items() && failures < kFailures;) {
+    const int64_t tokens = batch_.tokens[size_t(item)], work = batch_.work_ns[size_t(item)];
+    const bool fits_cap = tokens <= batch_.cluster.tokens_per_slot;
     if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;
-    bool placed = pour(item, INT64_MAX, work + work / 8);
+    bool placed = pour(item, INT64_MAX, work + work / 16 * style_.waste_sixteenths);
     while (!placed && wave_.pieces.empty() && level_ < kHighest) {
       level_ += level_ / 32 + 1;
       if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;
       placed = pour(item, INT64_MAX, INT64_MAX);
     }
-    if (placed) free.take(batch_, item);
-    else ++failures;
+    int64_t next = item + 1;
+    if (placed) {
+      free.take(batch_, item);
+    } else {
+      ++failures;
+      next = std::lower_bound(batch_.tokens.begin() + next, batch_.tokens.end(), tokens - tokens / 16,
+                              std::greater<>()) -
+             batch_.tokens.begin();
+    }
+    item = free.first_from(next);
   }
 }
 

@@ -107,7 +107,7 @@ void WaveFiller::spread(int64_t tokens) {
   const FixedCost& cost = batch_.cost;
   const int64_t even = std::max<int64_t>(1, tokens / int64_t(rooms_.size()));
   int64_t least = even;
-  if (allow_short_) {
+  if (style_.short_shards) {
     least = 1;
   } else if (cost.quadratic > 0) {
     const __int128 steps = (__int128(cost.latency) << 32) / cost.quadratic / even;
