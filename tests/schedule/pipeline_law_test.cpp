@@ -8,6 +8,7 @@
 
 #include "schedule/pipeline.h"
 #include "schedule/planner.h"
+#include "schedule/ring_price.h"
 #include "tests/support/random_cost.h"
 
 namespace zoetrope {
@@ -49,7 +50,11 @@ class BruteForce {
   /// Lays what is left of the sample from token `begin` on slots from `slot` on.
   void place(size_t sample, size_t wave, size_t slot, int64_t begin) {
     if (sample == lengths_.size()) {
-      best_ = std::min(best_, simulate_pipeline(without_empty_waves(plan_), cost_, shape_).total_ns);
+      Plan plan = without_empty_waves(plan_);
+      best_ = std::min(best_, simulate_pipeline(plan, cost_, shape_).total_ns);
+      if (cost_.num_heads == 0) return;
+      choose_exchanges(plan, FixedCost(cost_));
+      best_ = std::min(best_, simulate_pipeline(plan, cost_, shape_).total_ns);
       return;
     }
     if (begin == lengths_[sample]) return place(sample + 1, 0, 0, 0);

@@ -48,7 +48,8 @@ TEST(PlanTrace, JsonHasTheFiguresThatAnyoneCanRecompute) {
     EXPECT_DOUBLE_EQ(json["ratio"], json["makespan"].get<double>() / json["bound"].get<double>());
     EXPECT_GE(json["plan_ms"].get<double>(), 0);
   }
-  EXPECT_LE(json_of({})["makespan"], json_of({"--execution", "waves"})["makespan"]);
+  // Ranks that run free are a looser problem, and no plan in lock-step beats its bound.
+  EXPECT_LE(json_of({})["bound"], json_of({"--execution", "waves"})["makespan"]);
 }
 
 TEST(PlanTrace, StepsFollowEachOther) {
