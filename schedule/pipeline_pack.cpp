@@ -37,9 +37,10 @@ class Packer {
     for (size_t item = 0; item < batch_.sample.size(); ++item) {
       const int64_t tokens = batch_.tokens[item];
       Layout layout;
-      if (lay_whole(tokens, layout) || lay_ring(tokens, false, layout) || lay_late(tokens, layout))
-        put(item, layout);
-      else {
+      if (lay_whole(tokens, layout) || lay_ring(tokens, kWorth, layout) || lay_late(tokens, layout)) {
+        Layout ring;
+        put(item, is_far_late(layout) && lay_ring(tokens, kInTime, ring) ? ring : layout);
+      } else {
         open(0);
         ZT_CHECK(lay_late(tokens, layout), "pipeline: sample of ", tokens, " tokens fits no empty wave");
         put(item, layout);
@@ -105,8 +106,17 @@ class Packer {
     layout.ns = {ns};
     return true;
   }
-  /// Splits the sample over slots of the wave with most room; `late`: only caps count, not time.
-  bool lay_ring(int64_t tokens, bool late, Layout& layout) const {
+  /// What a ring must keep besides the caps: time and little waste, time, nothing.
+  enum RingRule { kWorth, kInTime, kLate };
+  /// True when a whole sample ends long after what is wanted of its slot.
+  bool is_far_late(const Layout& layout) const {
+    const int64_t left = waves_[layout.wave].time[size_t(layout.slots[0])];
+    return layout.slots.size() == 1 && left < layout.ns[0] && batch_.cluster.num_slots > 1 &&
+           layout.ns[0] - left > layout.ns[0] / 8;
+  }
+  /// Splits the sample over slots of the wave with most room.
+  bool lay_ring(int64_t tokens, RingRule rule, Layout& layout) const {
+    const bool late = rule == kLate;
     std::vector<size_t> order;
     for (size_t w = 0; w < waves_.size(); ++w)
       if (waves_[w].total_tokens >= tokens && (late || waves_[w].total_time > 0)) order.push_back(w);
@@ -121,11 +131,12 @@ class Packer {
     } else std::sort(order.begin(), order.end(), before);
     for (size_t wave : order) {
       layout.wave = wave;
-      if (split(tokens, late, layout)) return true;
+      if (split(tokens, rule, layout)) return true;
     }
     return false;
   }
-  bool split(int64_t tokens, bool late, Layout& layout) const {
+  bool split(int64_t tokens, RingRule rule, Layout& layout) const {
+    const bool late = rule == kLate;
     const OpenWave& wave = waves_[layout.wave];
     std::vector<int> slots;
     for (size_t slot = 0; slot < num_slots_; ++slot)
@@ -133,23 +144,25 @@ class Packer {
     std::stable_sort(slots.begin(), slots.end(),
                      [&](int a, int b) { return wave.time[size_t(a)] > wave.time[size_t(b)]; });
     std::vector<int64_t> room, sum;  // by slot, and of all up to it
+    constexpr size_t kMore = 3;      // slots above the least that are tried
+    size_t least = 0;                // slots that have the room
     for (int slot : slots) {
+      if (least > 0 && sum.size() >= std::max(least * size_t(options_.spread), least + kMore)) break;
       const int64_t most = std::min(wave.tokens[size_t(slot)], tokens - 1);
       room.push_back(
           late ? most : std::min(most, largest_shard(batch_.cost, tokens, most, wave.time[size_t(slot)])));
       if (room.back() < 1 || int64_t(room.size()) > tokens) break;
       sum.push_back(room.back() + (sum.empty() ? 0 : sum.back()));
+      if (least == 0 && sum.back() >= tokens) least = std::max<size_t>(2, sum.size());
     }
-    const auto enough = [&](size_t c) { return sum[c - 1] >= tokens; };
-    size_t least = 2;
-    while (least <= sum.size() && !enough(least)) ++least;
+    if (least == 0 || least > sum.size()) return false;
     const auto lay = [&](size_t c) {
       layout.slots.assign(slots.begin(), slots.begin() + int64_t(c));
       divide(tokens, {room.begin(), room.begin() + int64_t(c)}, sum[c - 1], layout.tokens);
-      return times(layout, late ? nullptr : &wave) && (late || worth(tokens, layout));
+      return times(layout, late ? nullptr : &wave) && (rule != kWorth || worth(tokens, layout));
     };
-    if (least <= sum.size() && lay(std::min(sum.size(), least * size_t(options_.spread)))) return true;
-    for (size_t c = least; c <= std::min(sum.size(), least + 3); ++c)
+    if (lay(std::min(sum.size(), least * size_t(options_.spread)))) return true;
+    for (size_t c = least; c <= std::min(sum.size(), least + kMore); ++c)
       if (lay(c)) return true;
     return false;
   }
@@ -168,13 +181,19 @@ class Packer {
       left -= change;
     }
   }
-  /// Sets the shards' times; false when one takes 1/64 more than its slot of `wave` has.
+  /// Sets the shards' times, of large rings as if mates were alike; false when one takes 1/64 more than its
+  /// slot of `wave` has.
   bool times(Layout& layout, const OpenWave* wave) const {
     layout.ns.assign(layout.slots.size(), 0);
+    const int64_t tokens = std::accumulate(layout.tokens.begin(), layout.tokens.end(), int64_t(0));
     for (size_t i = 0; i < layout.slots.size(); ++i) {
       int64_t& ns = layout.ns[i];
       ns = batch_.cost.own(layout.tokens[i]);
-      for (size_t j = 0; j < layout.slots.size(); ++j)
+      constexpr int64_t kLarge = 16;
+      const int64_t others = int64_t(layout.slots.size()) - 1;
+      if (others > kLarge)
+        ns += others * batch_.cost.remote(layout.tokens[i], (tokens - layout.tokens[i]) / others);
+      for (size_t j = 0; j < layout.slots.size() && others <= kLarge; ++j)
         if (j != i) ns += batch_.cost.remote(layout.tokens[i], layout.tokens[j]);
       if (wave != nullptr && ns - ns / 64 > wave->time[size_t(layout.slots[i])]) return false;
     }
@@ -198,7 +217,7 @@ class Packer {
             (best_slot < 0 || wave.time[slot] > waves_[layout.wave].time[size_t(best_slot)]))
           best_slot = int(slot), layout.wave = w;
     }
-    if (best_slot < 0) return batch_.cluster.num_slots > 1 && lay_ring(tokens, true, layout);
+    if (best_slot < 0) return batch_.cluster.num_slots > 1 && lay_ring(tokens, kLate, layout);
     layout.slots = {best_slot};
     layout.tokens = {tokens};
     layout.ns = {batch_.cost.whole(tokens)};

@@ -19,7 +19,8 @@ namespace {
 // number of waves. Packing then lays the samples, longest first, whole or as rings, so that each slot of a
 // wave takes what the profile says; token and segment caps are hard. The candidate is simulated as it is.
 // The search takes number of waves first (a grid from what the token cap needs to where ramps and the largest
-// sample leave nothing to gain), then moves one choice at a time while that helps, and ends near the bound.
+// sample leave nothing to gain), then moves one choice at a time while that helps, and ends near the bound or
+// after so much effort.
 // Candidates whose profile alone is no faster than the best plan are not packed. Last come the plans of other
 // planners, so that none of them is faster: with few samples, or caps that force rings whose links are slow,
 // waves can't be made to a profile's sizes.
@@ -73,9 +74,12 @@ class PipelineSearch {
  private:
   int64_t whole_cap() const { return batch_.cluster.num_slots * batch_.cluster.tokens_per_slot; }
   std::vector<int64_t> spreads() const {
-    const int64_t slots = batch_.cluster.num_slots;
-    if (slots == 1) return {1};
-    return slots == 2 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1, 2, slots};
+    constexpr int64_t kWidest = 8;
+    std::vector<int64_t> spreads{1};
+    for (int64_t spread : {int64_t(2), kWidest})
+      if (std::min(spread, batch_.cluster.num_slots) > spreads.back())
+        spreads.push_back(std::min(spread, batch_.cluster.num_slots));
+    return spreads;
   }
   /// Numbers of waves to begin with, ascending.
   std::vector<int64_t> wave_counts() const {
@@ -119,7 +123,10 @@ class PipelineSearch {
   /// Plans that know nothing of stages, as they are and with their waves in better orders.
   void offer_plans_of_others() {
     if (batch_.cluster.segments_per_slot > 0) return;  // not all of them heed it
+    Cluster together = batch_.cluster;
+    together.execution = Execution::kWaves;
     std::vector<Plan> plans{plan_elastic(lengths_, batch_.cost_model, batch_.cluster),
+                            plan_elastic(lengths_, batch_.cost_model, together),
                             plan_greedy_waves(lengths_, batch_.cluster)};
     StaticChoice balanced = best_static_balanced(lengths_, batch_.cost_model, batch_.cluster, INT64_MAX);
     if (balanced.cp > 0) plans.push_back(std::move(balanced.plan));
@@ -152,6 +159,9 @@ class PipelineSearch {
   bool attempt(const Choice& choice) {
     if (choice.num_waves < 1 || (best_ns_ > 0 && best_ns_ <= good_ns_) || !tried_.insert(choice).second)
       return false;
+    constexpr int64_t kEffort = 60'000'000;  // samples x places looked at, over all choices
+    effort_ += int64_t(batch_.tokens.size()) * (choice.num_waves + batch_.cluster.num_slots);
+    if (best_ns_ > 0 && effort_ > kEffort) return false;
     const PipelineProfile& profile = profile_of(choice);
     const __int128 work = shape_.forward_ns(work_ns_) + shape_.backward_ns(work_ns_);
     if (best_ns_ > 0 && (work << 20) / profile.efficiency >= best_ns_) return false;
@@ -195,6 +205,7 @@ class PipelineSearch {
   int64_t packed_ns_ = 0;  ///< work of a slot with what rings cost more, in the best plan
   std::map<Choice, PipelineProfile> profiles_;
   std::set<Choice> tried_;
+  int64_t effort_ = 0;
   Plan best_plan_;
   int64_t best_ns_ = 0;
   int64_t good_ns_ = 0;  ///< so near to the bound that the search ends
