@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "schedule/bound.h"
+#include "schedule/ring_price.h"
 
 namespace zoetrope {
 namespace {
@@ -51,6 +52,7 @@ class Packer {
       return std::all_of(wave.slots.begin(), wave.slots.end(), [](const auto& slot) { return slot.empty(); });
     });
     list_rings(plan_);
+    choose_exchanges(plan_, batch_.cost);
     return std::move(plan_);
   }
 
