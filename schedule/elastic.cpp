@@ -1,5 +1,5 @@
 // The elastic planner: candidates of several kinds, the fastest predicted one wins. Static-balanced plans are
-// candidates too, so that the result is never slower than the best of them.
+// candidates too, so that the result is never slower than the best of them (kMostStaticShards says which).
 #include "schedule/elastic.h"
 
 #include <algorithm>
@@ -15,6 +15,9 @@
 namespace zoetrope {
 namespace {
 
+// Balanced static plans larger than this are no candidates where a plan is within 0.5 % of the bound: where
+// links cost nothing, every sample on every rank would gain the rest, and be too large a plan to use.
+constexpr int64_t kMostStaticShards = 1 << 17;
 constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring are tried
 
 /// True when a plan is so near the bound that more candidates are not worth their time.
@@ -95,14 +98,17 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   check_batch(lengths, cluster);
   if (lengths.empty()) return {};
   BestPlan best(cluster.execution);
+  int64_t most_shards = INT64_MAX;
   if (cluster.execution == Execution::kWaves) {
     if (std::optional<Plan> plan = plan_waves(lengths, cost, cluster)) best.offer(*std::move(plan), cost);
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
     offer_lowest_stack(batch, best);
     if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+    const int64_t near_ns = batch.bound_ns + batch.bound_ns / 200;
+    if (best.plan && best.total_ns - batch.cost.allreduce <= near_ns) most_shards = kMostStaticShards;
   }
-  StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns);
+  StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);
   if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was
   ZT_REQUIRE(best.plan.has_value(), "elastic plan: ", lengths.size(), " samples found no place with ",
              cluster.num_slots, " ranks, ", cluster.tokens_per_slot, " tokens and ",

@@ -113,6 +113,54 @@ class GroupQueue {
   std::vector<std::pair<int64_t, int64_t>> heap_;
 };
 
+/// Sorted samples, each to the group that is free first.
+std::vector<Group> balanced_groups(const std::vector<int64_t>& lengths, const FixedCost& cost,
+                                   const Cluster& cluster, int64_t cp) {
+  std::vector<Group> groups(size_t(cluster.num_slots / cp));
+  GroupQueue queue(int64_t(groups.size()));
+  const std::vector<int64_t> order = by_descending_length(lengths);
+  const int64_t least = order.empty() ? 0 : even_tokens(lengths[size_t(order.back())], cp, 0);
+  for (int64_t sample : order) {
+    const int64_t tokens = lengths[size_t(sample)];
+    const auto [finish, group] = queue.take(cost.even_shard(tokens, cp));
+    groups[size_t(group)].place(cluster, even_tokens(tokens, cp, 0), least).samples.push_back(sample);
+  }
+  return groups;
+}
+
+/// Adds what each member of an even ring takes, on one node.
+void add_even_ring(const FixedCost& cost, int64_t tokens, std::vector<int64_t>& busy) {
+  const int64_t cp = int64_t(busy.size()), own = tokens / cp, num_large = tokens % cp;
+  if (cp == 1) {
+    busy[0] += cost.whole(tokens);
+    return;
+  }
+  const int64_t small =
+      cost.own(own) + num_large * cost.remote(own, own + 1) + (cp - num_large - 1) * cost.remote(own, own);
+  const int64_t large = cost.own(own + 1) + (num_large - 1) * cost.remote(own + 1, own + 1) +
+                        (cp - num_large) * cost.remote(own + 1, own);
+  for (int64_t member = 0; member < cp; ++member) busy[size_t(member)] += member < num_large ? large : small;
+}
+
+/// Makespan of free-running groups whose samples all have a token for every member, as `makespan_of` has it.
+int64_t makespan_of_groups(const std::vector<Group>& groups, const std::vector<int64_t>& lengths,
+                           const FixedCost& cost, bool mates_end_together, int64_t cp) {
+  int64_t total = 0;
+  for (const Group& group : groups) {
+    std::vector<int64_t> free_at(size_t(cp), 0), busy(size_t(cp), 0);
+    for (const Group::Micro& micro : group.waves()) {
+      std::fill(busy.begin(), busy.end(), cost.wave);
+      for (int64_t sample : micro.samples) add_even_ring(cost, lengths[size_t(sample)], busy);
+      const int64_t start = *std::max_element(free_at.begin(), free_at.end());
+      const int64_t most = *std::max_element(busy.begin(), busy.end());
+      for (size_t member = 0; member < busy.size(); ++member)
+        free_at[member] = start + (mates_end_together ? most : busy[member]);
+    }
+    total = std::max(total, *std::max_element(free_at.begin(), free_at.end()));
+  }
+  return total + cost.allreduce;
+}
+
 }  // namespace
 
 Plan plan_static(const std::vector<int64_t>& lengths, const Cluster& cluster, int64_t cp) {
@@ -127,16 +175,7 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
                           const Cluster& cluster, int64_t cp) {
   check_cp_size(lengths, cluster, cp);
   const FixedCost cost(cost_model);
-  std::vector<Group> groups(size_t(cluster.num_slots / cp));
-  GroupQueue queue(int64_t(groups.size()));
-  const std::vector<int64_t> order = by_descending_length(lengths);
-  const int64_t least = order.empty() ? 0 : even_tokens(lengths[size_t(order.back())], cp, 0);
-  for (int64_t sample : order) {
-    const int64_t tokens = lengths[size_t(sample)];
-    const auto [finish, group] = queue.take(cost.even_shard(tokens, cp));
-    groups[size_t(group)].place(cluster, even_tokens(tokens, cp, 0), least).samples.push_back(sample);
-  }
-  Plan plan = join_groups(groups, lengths, cp);
+  Plan plan = join_groups(balanced_groups(lengths, cost, cluster, cp), lengths, cp);
   choose_exchanges(plan, cost);
   return plan;
 }
@@ -169,21 +208,33 @@ int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, con
 }
 
 StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost_model,
-                                  const Cluster& cluster, int64_t below_ns) {
+                                  const Cluster& cluster, int64_t below_ns, int64_t most_shards) {
   const FixedCost cost(cost_model);
   std::vector<int64_t> sorted = lengths;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   std::vector<std::pair<int64_t, int64_t>> by_least;  // (time at least, CP size): the promising ones first
   for (int64_t cp : feasible_cp_sizes(lengths, cluster))
-    by_least.emplace_back(least_static_balanced_ns(sorted, cost, cluster, cp, below_ns), cp);
+    if (int64_t(lengths.size()) <= most_shards / cp)
+      by_least.emplace_back(least_static_balanced_ns(sorted, cost, cluster, cp, below_ns), cp);
   std::sort(by_least.begin(), by_least.end());
+  const bool by_groups = cluster.execution == Execution::kFree && !sorted.empty() && cost.num_heads == 0 &&
+                         !cost.has_nodes(cluster.num_slots);
   StaticChoice best{0, below_ns, {}};
   for (const auto& [least, cp] : by_least) {
     if (least > best.total_ns || (best.cp == 0 && least == best.total_ns)) break;
-    Plan plan = plan_static_balanced(lengths, cost_model, cluster, cp);
+    const std::vector<Group> groups = balanced_groups(lengths, cost, cluster, cp);
+    const auto better = [&](int64_t total) {
+      return total < best.total_ns || (total == best.total_ns && cp < best.cp);
+    };
+    if (by_groups && sorted.back() >= cp) {
+      const int64_t total = makespan_of_groups(groups, lengths, cost, cost_model.mates_end_together, cp);
+      if (better(total)) best = {cp, total, join_groups(groups, lengths, cp)};
+      continue;
+    }
+    Plan plan = join_groups(groups, lengths, cp);
+    choose_exchanges(plan, cost);
     const int64_t total = makespan_of(plan, cost_model, cluster.execution).total_ns;
-    if (total < best.total_ns || (total == best.total_ns && cp < best.cp))
-      best = {cp, total, std::move(plan)};
+    if (better(total)) best = {cp, total, std::move(plan)};
   }
   return best;
 }

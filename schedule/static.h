@@ -20,8 +20,8 @@ struct StaticChoice {
   int64_t cp = 0, total_ns = 0;
   Plan plan;
 };
-/// The fastest one of any feasible size that takes less than `below_ns`.
+/// The fastest one of any feasible size that takes less than `below_ns` and has at most `most_shards` shards.
 StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost,
-                                  const Cluster& cluster, int64_t below_ns);
+                                  const Cluster& cluster, int64_t below_ns, int64_t most_shards = INT64_MAX);
 
 }  // namespace zoetrope

@@ -29,16 +29,16 @@ std::vector<int64_t> read_length_list(const std::string& name) {
   return lengths;
 }
 
-RandomProblem random_problem(std::mt19937_64& random) {
+RandomProblem random_problem(std::mt19937_64& random, int64_t most_slots, int64_t most_samples) {
   const auto pick = [&](int64_t low, int64_t high) {
     return low + int64_t(random() % uint64_t(high - low + 1));
   };
   RandomProblem problem;
-  problem.num_slots = pick(1, 16);
+  problem.num_slots = pick(1, most_slots);
   problem.tokens_per_slot = pick(1, 4) == 1 ? pick(1, 60) : pick(61, 3001);
   problem.segments_per_slot = pick(0, 2) == 0 ? pick(1, 5) : 0;
   const int64_t most = problem.num_slots * problem.tokens_per_slot, shape = pick(0, 2);
-  for (int64_t n = pick(0, 40); n > 0; --n) {
+  for (int64_t n = pick(0, most_samples); n > 0; --n) {
     const double uniform = double(random() >> 11) * 0x1p-53;
     int64_t tokens = 1 + int64_t(uniform * double(problem.tokens_per_slot));
     if (shape == 1) tokens = 1 + int64_t(std::pow(uniform, 6) * double(most));

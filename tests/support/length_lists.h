@@ -18,12 +18,12 @@ const std::vector<LengthList>& length_lists();
 /// Tokens per sample of a list.
 std::vector<int64_t> read_length_list(const std::string& name);
 
-/// A random planning problem: 1..16 slots, odd caps, lengths that all fit.
+/// A random planning problem: odd caps, lengths that all fit.
 struct RandomProblem {
   std::vector<int64_t> lengths;
   int64_t num_slots = 1, tokens_per_slot = 1, segments_per_slot = 0;
 };
-/// Draws one.
-RandomProblem random_problem(std::mt19937_64& random);
+/// Draws one of 1 to `most_slots` slots and up to `most_samples` samples.
+RandomProblem random_problem(std::mt19937_64& random, int64_t most_slots = 16, int64_t most_samples = 40);
 
 }  // namespace zoetrope
