@@ -42,7 +42,8 @@ class Stack {
   /// Ring sizes worth trying for samples of one length, with what each takes.
   struct Sizes {
     int64_t tokens = 0;
-    std::vector<std::pair<int64_t, int64_t>> tried;  ///< (ring size, ns)
+    std::vector<std::pair<int64_t, int64_t>> tried;        ///< (ring size, ns)
+    std::vector<std::pair<RingPlace, int64_t>> at_places;  ///< the same where nodes matter
   };
 
   bool is_whole(int64_t i) const {
@@ -56,11 +57,19 @@ class Stack {
   void set_sizes(int64_t i) {
     const int64_t tokens = batch_.tokens[size_t(i)];
     if (sizes_.tokens == tokens) return;
-    sizes_ = {tokens, {}};
+    sizes_ = {tokens, {}, {}};
     const int64_t least = bound_of_sample(batch_.cost, batch_.cluster, tokens, time_ - batch_.cost.wave).cp;
     if (least == 0) return;
     const int64_t most = std::min({2 * least + 2, batch_.cluster.num_slots, tokens});
-    for (int64_t cp = least; cp <= most; cp += 1 + least / 16) sizes_.tried.emplace_back(cp, ring_ns(i, cp));
+    for (int64_t cp = least; cp <= most; cp += 1 + least / 16) {
+      if (!nodes_) {
+        sizes_.tried.emplace_back(cp, ring_ns(i, cp));
+        continue;
+      }
+      for (const RingPlace& place : places_of(cp, batch_.cost.ranks_per_node))
+        sizes_.at_places.emplace_back(place,
+                                      even_ring_price(batch_.cost, tokens, place).ns + batch_.cost.wave);
+    }
   }
 
   /// Ring size and slots with the least waiting plus work: windows of the slots by finish time.
@@ -89,12 +98,12 @@ class Stack {
   /// The same where links between nodes are slower, or schemes need ranks of one node.
   bool place_ring_on_nodes(int64_t i) {
     NodeSlots::Place place;
-    for (const auto& [cp, length] : sizes_.tried) nodes_->find(cp, length, time_, place);
+    for (const auto& [where, length] : sizes_.at_places) nodes_->find(where, length, time_, place);
     if (place.members.empty()) return false;
     for (int slot : place.members) open_bin(slot, place.start - nodes_->finish(slot));
     std::sort(place.members.begin(), place.members.end());
     draft_.add_even_ring(place.members, i);
-    nodes_->put(place.start + ring_ns(i, int64_t(place.members.size())), place.members);
+    nodes_->put(place.start + place.length, place.members);
     return true;
   }
 

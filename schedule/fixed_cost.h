@@ -60,8 +60,7 @@ struct FixedCost {
            scale_up(exchange, block);
   }
 
-  /// Slowest member of an even split over `cp` slots that lie on as few nodes as they can, with the scheme
-  /// that is cheapest there.
+  /// Slowest member of an even split over `cp` slots, at the place and with the scheme that are cheapest.
   int64_t even_ring(int64_t tokens, int64_t cp) const {
     cp = std::min(cp, tokens);  // the others hold nothing
     if (cp == 1) return whole(tokens);

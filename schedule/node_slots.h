@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/ring_price.h"
+
 namespace zoetrope {
 
 class NodeSlots {
@@ -15,15 +17,16 @@ class NodeSlots {
   struct Place {
     std::vector<int> members;
     int64_t start = 0;
+    int64_t length = 0;
     int64_t score = INT64_MAX;  ///< ns that the members wait, and that the ring takes of them
   };
 
   /// All free at 0.
   NodeSlots(int64_t num_slots, int64_t ranks_per_node);
 
-  /// Takes the place of a ring of `cp` slots and `length` ns each that ends by `time` and has the least
+  /// Takes the slots of a ring at such a place, `length` ns each, that end by `time` and have the least
   /// score, if that is below the score of `best`; the first of equals.
-  void find(int64_t cp, int64_t length, int64_t time, Place& best) const;
+  void find(const RingPlace& where, int64_t length, int64_t time, Place& best) const;
   /// Sets when slots are free.
   void put(int64_t finish, const std::vector<int>& slots);
   int64_t finish(int slot) const { return finish_[size_t(slot)]; }
@@ -31,6 +34,9 @@ class NodeSlots {
  private:
   using Node = std::vector<std::pair<int64_t, int>>;  ///< (finish, slot), ascending
 
+  /// True when a window was found in which nobody waits.
+  static bool find_window(const Node& slots, int64_t cp, int64_t length, int64_t time, Place& best);
+  void find_anywhere(int64_t cp, int64_t length, int64_t time, Place& best) const;
   void find_inside(int64_t cp, int64_t length, int64_t time, Place& best) const;
   void find_between(int64_t num_nodes, int64_t per_node, int64_t length, int64_t time, Place& best) const;
 

@@ -130,16 +130,23 @@ RingPlace place_of(const std::vector<int>& members, int64_t ranks_per_node) {
   return {int64_t(members.size()), int64_t(counts.size()), even ? counts[0].number : 0};
 }
 
-RingPlace tight_place(int64_t cp, int64_t ranks_per_node) {
+std::vector<RingPlace> places_of(int64_t cp, int64_t ranks_per_node) {
   const int64_t fewest = (cp + ranks_per_node - 1) / ranks_per_node;
-  for (int64_t nodes = fewest; nodes <= 2 * fewest; ++nodes)
-    if (cp % nodes == 0) return {cp, nodes, cp / nodes};
-  return {cp, fewest, 0};
+  if (fewest == 1) return {{cp, 1, cp}};
+  std::vector<RingPlace> places;
+  for (int64_t nodes = fewest; nodes <= 4 * fewest; ++nodes)
+    if (cp % nodes == 0) places.push_back({cp, nodes, cp / nodes});
+  if (cp % fewest != 0) places.push_back({cp, fewest, 0});
+  return places;
 }
 
 FixedCost::Even FixedCost::even_scheme(int64_t tokens, int64_t cp) const {
-  const RingPrice price = even_ring_price(*this, tokens, tight_place(cp, ranks_per_node));
-  return {price.ns, price.first_ns};
+  Even best{INT64_MAX, 0};
+  for (const RingPlace& place : places_of(cp, ranks_per_node)) {
+    const RingPrice price = even_ring_price(*this, tokens, place);
+    if (price.ns < best.slowest) best = {price.ns, price.first_ns};
+  }
+  return best;
 }
 
 bool can_exchange(const FixedCost& cost, Exchange exchange, const RingPlace& place) {

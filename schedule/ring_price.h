@@ -17,8 +17,9 @@ struct RingPlace {
 };
 /// Where these slots lie.
 RingPlace place_of(const std::vector<int>& members, int64_t ranks_per_node);
-/// The place on the fewest nodes, the same number on each where up to twice as many nodes allow it.
-RingPlace tight_place(int64_t cp, int64_t ranks_per_node);
+/// Places worth trying for `cp` ranks: one node if they fit; else the same number on each of some nodes, and
+/// as few nodes as can be.
+std::vector<RingPlace> places_of(int64_t cp, int64_t ranks_per_node);
 
 /// True when the cost set has the scheme and it works at this place.
 bool can_exchange(const FixedCost& cost, Exchange exchange, const RingPlace& place);
