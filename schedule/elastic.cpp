@@ -101,6 +101,7 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   int64_t most_shards = INT64_MAX;
   if (cluster.execution == Execution::kWaves) {
     if (std::optional<Plan> plan = plan_waves(lengths, cost, cluster)) best.offer(*std::move(plan), cost);
+    if (cost.num_heads > 0) best.offer(plan_greedy_waves(lengths, cluster), cost);
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
     offer_lowest_stack(batch, best);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/bound.h"
+
 namespace zoetrope {
 namespace {
 
@@ -218,6 +220,7 @@ class WaveSearch {
 WaveBatch::WaveBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
                      const Cluster& cluster_value)
     : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
+  has_places = cost.num_heads > 0 || cost.has_nodes(cluster.num_slots);
   std::iota(sample.begin(), sample.end(), int64_t(0));
   std::stable_sort(sample.begin(), sample.end(),
                    [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
@@ -225,9 +228,18 @@ WaveBatch::WaveBatch(const std::vector<int64_t>& lengths, const CostModel& cost_
     tokens.push_back(lengths[size_t(index)]);
     whole_ns.push_back(cost.whole(tokens.back()));
     const int64_t cap = cluster.tokens_per_slot, fewest = (tokens.back() + cap - 1) / cap;
-    work_ns.push_back(std::max(whole_ns.back(), fewest * cost.even_shard(tokens.back(), fewest)));
+    int64_t work = whole_ns.back(), usual = work;
+    if (fewest > 1) {
+      work = std::max(work, least_split_work(cost, tokens.back(), fewest));
+      usual = INT64_MAX;
+      const int64_t most = has_places ? std::min(2 * fewest + 8, cluster.num_slots) : fewest;
+      for (int64_t cp = fewest; cp <= most; ++cp)
+        usual = std::min(usual, cp * cost.even_ring(tokens.back(), cp));
+    }
+    work_ns.push_back(work);
+    usual_ns.push_back(std::max(work, usual));
     total_tokens += tokens.back();
-    total_ns += work_ns.back();
+    total_ns += work;
   }
 }
 
@@ -239,10 +251,13 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
   // Good enough: 0.2 % above the mean of all slots. Else a wider search, the wider the fewer the items.
   const int64_t mean = batch.total_ns / cluster.num_slots;
   const auto is_good = [&] { return search.best_ns() <= mean + mean / 512; };
+  if (batch.has_places && !is_good()) search.run({.coarse = 6, .style = {.on_nodes = true}});
   if (batch.num_items() <= kMediumBatch) {
     const size_t width = batch.num_items() <= kSmallBatch ? 8 : 2;
     if (!is_good()) search.run({.width = width});
     if (!is_good()) search.run({.width = width, .style = {.waste_sixteenths = 16}});
+    if (batch.has_places && !is_good())
+      search.run({.width = width, .style = {.waste_sixteenths = 16, .on_nodes = true}});
     if (!is_good()) search.run({.width = width, .fewest_slots = true, .style = {.waste_sixteenths = 16}});
     if (!is_good() && batch.num_items() <= kSmallBatch)
       search.run({.width = 8, .style = {.short_shards = true}});

@@ -20,7 +20,9 @@ struct WaveBatch {
   int64_t num_items() const { return int64_t(tokens.size()); }
 
   std::vector<int64_t> sample, tokens, whole_ns;  ///< by item
-  std::vector<int64_t> work_ns;                   ///< on the fewest slots that the cap allows, evenly
+  std::vector<int64_t> work_ns;                   ///< the least on the fewest slots that the cap allows
+  std::vector<int64_t> usual_ns;                  ///< of all its slots, split evenly where the cap splits it
+  bool has_places = false;  ///< it matters on which nodes a ring lies, or there are schemes to choose
   CostModel cost_model;
   FixedCost cost;
   Cluster cluster;
@@ -58,16 +60,15 @@ enum class WaveGoal { kSome, kAll };
 
 /// Which plans a filler prefers where none is best for all batches.
 struct FillStyle {
-  /// Rings that take so much longer than on the fewest slots, at most, share a wave with longer ones.
-  int64_t waste_sixteenths = 2;
-  /// Rings leave a member too few tokens to hide its transfers rather than room in the others.
-  bool short_shards = false;
+  int64_t waste_sixteenths = 2;  ///< by which rings beside a longer one may take more than usual
+  bool short_shards = false;     ///< rings leave a member little rather than room in the others
+  bool on_nodes = false;         ///< even rings leave whole nodes free, not the fullest slots
 };
 
-/// Slots by nanoseconds, the emptiest first; of equals, whichever its own sifting brings up.
+/// Slots by nanoseconds, the emptiest first; equals by number, so that rings of empty slots lie on few nodes.
 class SlotHeap {
  public:
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return size() == 0; }
   int64_t size() const { return int64_t(entries_.size()); }
   int top() const { return entries_[0].slot; }
   void clear() { entries_.clear(); }
@@ -80,6 +81,9 @@ class SlotHeap {
     int64_t ns;
     int slot;
   };
+  static bool is_before(const Entry& a, const Entry& b) {
+    return a.ns < b.ns || (a.ns == b.ns && a.slot < b.slot);
+  }
   void sift_down(Entry entry);
   std::vector<Entry> entries_;
 };
@@ -91,8 +95,7 @@ class WaveFiller {
   /// Fills all slots up to `level` ns with the longest free items that fit, and takes them. The longest free
   /// item always finds a place, if need be above the level. With kAll, waste does not matter.
   FilledWave fill(FreeItems& free, int64_t level, WaveGoal goal);
-  /// What later fills prefer.
-  void set_style(const FillStyle& style) { style_ = style; }
+  void set_style(const FillStyle& style) { style_ = style; }  ///< of later fills
 
  private:
   struct Slot {
@@ -110,17 +113,21 @@ class WaveFiller {
   void place_rest(FreeItems& free);
   bool pour(int64_t item, int64_t most_slots, int64_t most_ns);
   bool pour_anywhere(int64_t item);
+  bool pour_evenly(int64_t item, int64_t most_slots, int64_t most_ns);
+  bool find_emptiest(int64_t cp, int64_t tokens, int64_t ns);
+  bool find_nodes(int64_t cp, int64_t tokens, int64_t ns);
   bool find_rooms(int64_t tokens, int64_t most_slots, int64_t cp);
   void spread(int64_t tokens);
   bool price(int64_t most_ns);
+  void price_blocks();
   bool settle(int64_t item, int64_t most_ns);
   int64_t room_of(const Slot& slot, int64_t tokens, int64_t cp) const;
   bool is_full(const Slot& slot) const;
   void put(int64_t item, int slot, int64_t tokens, int64_t ns);
   void push(int slot);
-
   const WaveBatch& batch_;
   int64_t level_ = 0, segment_cap_, used_ns_ = 0, used_tokens_ = 0;
+  bool assume_between_ = false;  // rings being poured lie on several nodes, whatever their size
   FillStyle style_;
   std::vector<Slot> slots_;
   SlotHeap heap_;

@@ -34,10 +34,12 @@ void FreeItems::take(const WaveBatch& batch, int64_t item) {
 }
 
 void SlotHeap::push(int64_t ns, int slot) {
+  const Entry entry{ns, slot};
   size_t at = entries_.size();
-  entries_.push_back({ns, slot});
-  for (; at > 0 && entries_[(at - 1) / 2].ns > ns; at = (at - 1) / 2) entries_[at] = entries_[(at - 1) / 2];
-  entries_[at] = {ns, slot};
+  entries_.push_back(entry);
+  for (; at > 0 && is_before(entry, entries_[(at - 1) / 2]); at = (at - 1) / 2)
+    entries_[at] = entries_[(at - 1) / 2];
+  entries_[at] = entry;
 }
 
 void SlotHeap::pop() {
@@ -51,8 +53,8 @@ void SlotHeap::replace_top(int64_t ns) { sift_down({ns, entries_[0].slot}); }
 void SlotHeap::sift_down(Entry entry) {
   size_t at = 0;
   for (size_t child; (child = 2 * at + 1) < entries_.size(); at = child) {
-    if (child + 1 < entries_.size() && entries_[child + 1].ns < entries_[child].ns) ++child;
-    if (entries_[child].ns >= entry.ns) break;
+    if (child + 1 < entries_.size() && is_before(entries_[child + 1], entries_[child])) ++child;
+    if (!is_before(entries_[child], entry)) break;
     entries_[at] = entries_[child];
   }
   entries_[at] = entry;
@@ -109,10 +111,11 @@ void WaveFiller::place_rings(FreeItems& free) {
   constexpr int64_t kHighest = int64_t(1) << 60;
   int failures = 0;
   for (int64_t item = free.first_from(0); item < batch_.num_items() && failures < kFailures;) {
-    const int64_t tokens = batch_.tokens[size_t(item)], work = batch_.work_ns[size_t(item)];
+    const int64_t tokens = batch_.tokens[size_t(item)], usual = batch_.usual_ns[size_t(item)];
     const bool fits_cap = tokens <= batch_.cluster.tokens_per_slot;
     if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;
-    bool placed = pour(item, INT64_MAX, work + work / 16 * style_.waste_sixteenths);
+    bool placed = pour(item, INT64_MAX,
+                       wave_.pieces.empty() ? INT64_MAX : usual + usual / 16 * style_.waste_sixteenths);
     while (!placed && wave_.pieces.empty() && level_ < kHighest) {
       level_ += level_ / 32 + 1;
       if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;

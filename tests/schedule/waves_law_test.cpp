@@ -65,7 +65,7 @@ void check_plan(const Plan& plan, const Problem& problem) {
 TEST(WavesLaws, HoldOnRandomPools) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 300; ++run) {
+  for (int run = 0; run < 120; ++run) {
     const Problem problem = random_pool(random);
     const CostModel cost = random_cost(random);
     SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
