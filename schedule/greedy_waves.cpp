@@ -1,6 +1,7 @@
 // The best-known rival: a power-of-two CP size per sample, wave by wave, after Megatron's
 // `default_dynamic_cp` packing scheduler, from a description of it.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "schedule/even_shards.h"
@@ -49,9 +50,11 @@ class GreedyWave {
 
   /// Opens a group whatever it does to the maximum; the caller knows that it fits.
   void open(int64_t size, const Sample& sample) {
+    by_size_[size].groups.push_back(groups_.size());
     groups_.emplace_back(size);
     free_slots_ -= size;
     put(groups_.size() - 1, sample);
+    by_size_[size].most_room = std::max(by_size_[size].most_room, room(groups_.back()));
   }
   /// Puts the sample in the group, or on the free slots, that keep the maximum least; false: nowhere.
   bool place(const Sample& sample, int64_t least_size) {
@@ -66,8 +69,16 @@ class GreedyWave {
     };
     const auto cannot_improve = [&] { return best && !(maximum_ < best_maximum); };
     for (int64_t size = least_size; size <= cluster_.num_slots && !cannot_improve(); size *= 2) {
-      for (size_t g = 0; g < groups_.size() && !cannot_improve(); ++g)
-        if (groups_[g].size == size && fits(groups_[g], sample)) consider(g, groups_[g].work);
+      SizeGroups& same = by_size_[size];
+      if (even_tokens(sample.tokens, size, 0) <= same.most_room) {
+        int64_t most_room = 0;
+        for (size_t g : same.groups) {
+          most_room = std::max(most_room, room(groups_[g]));
+          if (fits(groups_[g], sample)) consider(g, groups_[g].work);
+          if (cannot_improve()) break;
+        }
+        if (!best) same.most_room = most_room;  // all were searched
+      }
       if (free_slots_ >= size) consider(groups_.size(), {0, size});
     }
     if (!best) return false;
@@ -103,9 +114,21 @@ class GreedyWave {
   }
 
  private:
+  /// Groups of one size, oldest first; none has more room than `most_room`, so that full ones aren't
+  /// searched.
+  struct SizeGroups {
+    std::vector<size_t> groups;
+    int64_t most_room = 0;
+  };
+
+  /// Tokens that the fullest slot of a group can still take.
+  int64_t room(const Group& group) const {
+    if (cluster_.segments_per_slot > 0 && int64_t(group.samples.size()) >= cluster_.segments_per_slot)
+      return 0;
+    return cluster_.tokens_per_slot - group.tokens;
+  }
   bool fits(const Group& group, const Sample& sample) const {
-    return group.tokens + even_tokens(sample.tokens, group.size, 0) <= cluster_.tokens_per_slot &&
-           (cluster_.segments_per_slot == 0 || int64_t(group.samples.size()) < cluster_.segments_per_slot);
+    return even_tokens(sample.tokens, group.size, 0) <= room(group);
   }
   void put(size_t index, const Sample& sample) {
     Group& group = groups_[index];
@@ -117,6 +140,7 @@ class GreedyWave {
 
   const Cluster& cluster_;
   std::vector<Group> groups_;
+  std::map<int64_t, SizeGroups> by_size_;
   Work maximum_;
   int64_t free_slots_;
 };

@@ -20,7 +20,8 @@ Plan plan_with_cp(const std::string& planner, const std::vector<int64_t>& length
 }  // namespace
 
 const std::vector<std::string>& planner_names() {
-  static const std::vector<std::string> names{"static", "static-balanced", "greedy-waves", "elastic"};
+  static const std::vector<std::string> names{"static", "static-balanced", "greedy-waves",
+                                              "bags",   "dynamic",         "elastic"};
   return names;
 }
 
@@ -66,7 +67,16 @@ Plan make_plan(const PlanRequest& request, const std::vector<int64_t>& lengths, 
   if (request.cp != 0 && !fixes_cp_size(request.planner))
     throw UsageError(join_message("--cp fixes the size of the static planners; planner '", request.planner,
                                   "' chooses its own"));
-  if (request.planner == "greedy-waves") return plan_greedy_waves(lengths, cluster);
+  if (!request.bags.empty() && request.planner != "bags")
+    throw UsageError(
+        join_message("--bags cuts the ranks for the bags planner, not for planner '", request.planner, "'"));
+  if (request.planner == "greedy-waves") {
+    Plan plan = plan_greedy_waves(lengths, cluster);
+    choose_exchanges(plan, FixedCost(cost));
+    return plan;
+  }
+  if (request.planner == "bags") return plan_bags(lengths, cost, cluster, request.bags);
+  if (request.planner == "dynamic") return plan_dynamic(lengths, cost, cluster);
   if (request.planner == "elastic") return plan_elastic(lengths, cost, cluster);
   const int64_t cp = request.cp > 0 ? request.cp : fastest_cp(request.planner, lengths, cost, cluster);
   return plan_with_cp(request.planner, lengths, cost, cluster, cp);

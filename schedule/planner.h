@@ -11,6 +11,7 @@ namespace zoetrope {
 struct PlanRequest {
   std::string planner = "elastic";  ///< one of planner_names()
   int64_t cp = 0;                   ///< size of the static planners; 0: fastest predicted feasible one
+  std::string bags = {};            ///< spec of the bags planner; empty: derived from the lengths
 };
 
 /// Names that `make_plan` knows; the last is the default.
@@ -31,6 +32,15 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
 /// Power-of-two CP size per sample in greedy waves, blind to all but quadratic work.
 /// Source: Megatron Core's dynamic context parallelism, from a description: Note [Greedy waves].
 Plan plan_greedy_waves(const std::vector<int64_t>& lengths, const Cluster& cluster);
+/// Ranks cut once into bags; every sample lies evenly on all slots of one, the least occupied.
+/// `spec` such as `g1n32+g2n8`; empty: derived. Throws: Error naming a sample that no bag holds; UsageError.
+/// Source: KnapFormer, arXiv:2508.06001, from a description: Note [Bags].
+Plan plan_bags(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster,
+               const std::string& spec);
+/// Bag sizes of a spec, in its order. Throws: UsageError when it is none, or isn't of `num_slots` ranks.
+std::vector<int64_t> read_bags(const std::string& spec, int64_t num_slots);
+/// One CP size per wave, any size, chosen by the cost model: Note [One size per wave].
+Plan plan_dynamic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 /// Ring size, members and uneven shard lengths per sample.
 Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 

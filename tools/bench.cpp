@@ -20,6 +20,7 @@ struct BenchPlan {
   void visit(auto&& field) {
     field("planner", plan.planner, "planners to compare, with commas; only the flag counts, not the file");
     field("cp", plan.cp, "CP size of the static planners; 0: every feasible one");
+    field("bags", plan.bags, kBagsHelp);
     field("batch", plan.batch, "samples per step, over all ranks");
     field("memory-per-rank", plan.memory_per_rank, "bytes a rank may use; 0: what the cost file says");
     field(

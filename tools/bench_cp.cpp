@@ -300,6 +300,8 @@ int bench_cp(const BenchOptions& options, Comm& comm) {
   PlanOptions plan = options.config.plan;
   plan.planner = "static";  // the planners that --cp is for; a file's cp doesn't bind the others
   check_cp(plan, comm.size());
+  plan.planner = "bags";
+  check_bags(plan, comm.size());
   return CpBench(options, comm).run();
 }
 

@@ -20,11 +20,11 @@ void set_plan(PlannedStep& step, Plan plan) {
   step.cp_sizes = cp_sizes_of(step.plan);
 }
 
-CpEntry plan_entry(const std::string& planner, int64_t cp, const std::vector<PlannedStep>& batches,
-                   const CostModel& cost, const Cluster& cluster) {
-  CpEntry entry{planner, cp, false, batches};
+CpEntry plan_entry(const PlanRequest& request, const std::vector<PlannedStep>& batches, const CostModel& cost,
+                   const Cluster& cluster) {
+  CpEntry entry{request.planner, request.cp, false, batches};
   for (PlannedStep& step : entry.steps) {
-    set_plan(step, make_plan({planner, cp}, step.lengths, cost, cluster));
+    set_plan(step, make_plan(request, step.lengths, cost, cluster));
     validate_plan(step.plan, step.lengths, cluster.num_slots);
     step.makespan_ns = makespan_of(step.plan, cost).total_ns;
     step.bound_ns = lower_bound(step.lengths, cost, cluster);
@@ -68,7 +68,8 @@ std::vector<CpEntry> plan_entries(const BenchOptions& options, const Dataset& da
   std::vector<CpEntry> entries;
   for (const std::string& planner : options.planners) {
     if (!fixes_cp_size(planner)) {
-      entries.push_back(plan_entry(planner, 0, batches, cost, cluster));
+      const std::string& bags = options.config.plan.bags;
+      entries.push_back(plan_entry({planner, 0, planner == "bags" ? bags : ""}, batches, cost, cluster));
       continue;
     }
     std::vector<int64_t> sizes = sizes_that_fit_all(batches, cluster);
@@ -76,7 +77,7 @@ std::vector<CpEntry> plan_entries(const BenchOptions& options, const Dataset& da
     ZT_REQUIRE(!sizes.empty(), "planner ", planner, ": no CP size fits ", cluster.tokens_per_slot,
                " tokens per rank for every batch; raise --memory-per-rank");
     for (const int64_t cp : sizes) {
-      entries.push_back(plan_entry(planner, cp, batches, cost, cluster));
+      entries.push_back(plan_entry({planner, cp}, batches, cost, cluster));
       entries.back().is_smallest_that_fits = cp == *std::min_element(sizes.begin(), sizes.end());
     }
   }

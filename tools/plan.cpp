@@ -51,6 +51,7 @@ void check(const PlanToolOptions& options, const Command& command) {
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
           "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
   check_cp(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
+  check_bags(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
   TrainConfig config = options.config;
   config.plan = options.plan;
   config.validate();
@@ -59,12 +60,15 @@ void check(const PlanToolOptions& options, const Command& command) {
 /// Reports of one planner or of all; `failures`: why planners of all have none.
 std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanProblem& problem,
                                      std::string& failures) {
-  if (options.plan.planner != "all") return report_planner(problem, {options.plan.planner, options.plan.cp});
+  if (options.plan.planner != "all")
+    return report_planner(problem, {options.plan.planner, options.plan.cp, options.plan.bags});
   check_batch(problem.lengths, problem.cluster);
   std::vector<PlanReport> reports;
   for (const std::string& planner : planner_names()) {
     try {
-      for (PlanReport& report : report_planner(problem, {planner, 0})) reports.push_back(std::move(report));
+      const std::string bags = planner == "bags" ? options.plan.bags : "";
+      for (PlanReport& report : report_planner(problem, {planner, 0, bags}))
+        reports.push_back(std::move(report));
     } catch (const Error& reason) {
       if (planner == planner_names().back()) throw;  // the default plans whatever fits
       failures += planner + ": " + reason.what() + "\n";

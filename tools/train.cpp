@@ -90,6 +90,7 @@ StepResult loss_and_gradients(const Prefetcher::Loaded& loaded, int64_t step, co
 
 int train(TrainSetup& setup, Comm& comm) {
   check_cp(setup.config.plan, comm.size());
+  check_bags(setup.config.plan, comm.size());
   const StopSignal stop;
   const Dataset dataset(setup.config.data.data);
   std::optional<RunLock> lock;

@@ -67,6 +67,14 @@ void TrainConfig::validate() const {
   checkpoint_table.at_least("keep-checkpoints", checkpoint.keep, 0);
 }
 
+void check_bags(const PlanOptions& plan, int64_t ranks) {
+  if (plan.bags.empty()) return;
+  if (plan.planner != "bags" && plan.planner != "all")
+    throw UsageError(join_message("--bags cuts the ranks for the bags planner, not for planner '",
+                                  plan.planner, "'; give --planner bags, or leave --bags out"));
+  read_bags(plan.bags, ranks);
+}
+
 void check_cp(const PlanOptions& plan, int64_t ranks) {
   if (plan.cp == 0) return;
   if (!fixes_cp_size(plan.planner))

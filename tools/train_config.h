@@ -18,12 +18,16 @@ struct DataOptions {
   void visit(auto&& field) { field("data", data, "data set folder that `zoetrope ingest` wrote"); }
 };
 
+inline constexpr const char* kBagsHelp =
+    "bag sizes and counts of the bags planner, such as g1n32+g2n8; empty: derived from the lengths";
+
 struct PlanOptions {
-  std::string planner = "elastic", cost;
+  std::string planner = "elastic", cost, bags;
   int64_t cp = 0, batch = 8, memory_per_rank = 0;
   void visit(auto&& field) {
     field("planner", planner, "how samples are spread over ranks", planner_names());
     field("cp", cp, "CP size of the static planners; 0: the fastest predicted feasible one");
+    field("bags", bags, kBagsHelp);
     field("batch", batch, "samples per optimizer step, over all ranks");
     field("memory-per-rank", memory_per_rank, "bytes a rank may use; 0: what the cost file says");
     field("cost", cost,
@@ -33,6 +37,8 @@ struct PlanOptions {
 
 /// Throws: UsageError when --cp is given with a planner that chooses it itself, or doesn't divide the ranks.
 void check_cp(const PlanOptions& plan, int64_t ranks);
+/// Throws: UsageError when --bags is given with another planner, or isn't a spec of so many ranks.
+void check_bags(const PlanOptions& plan, int64_t ranks);
 
 struct ParallelOptions {
   int64_t ranks = 0, threads_per_rank = 0;

@@ -25,7 +25,7 @@ struct TrainSetup {
   bool caps_given() const { return resumed() && state.cluster.tokens_per_slot > 0; }
   /// Step after which this call ends: --steps, else the schedule's length.
   int64_t last_step() const { return steps > 0 ? steps : config.optimisation.steps; }
-  PlanRequest plan_request() const { return {config.plan.planner, config.plan.cp}; }
+  PlanRequest plan_request() const { return {config.plan.planner, config.plan.cp, config.plan.bags}; }
   /// Throws: UsageError naming the flag that is missing or makes no sense.
   void check_flags() const;
 };

@@ -1,5 +1,4 @@
-// The rival planners on the length lists: what others measured of them, to the digits that were printed, and
-// a table of all planners.
+// The rival planners on the length lists: what others measured of them, to the digits that were printed.
 #include <gtest/gtest.h>
 
 #include <cmath>

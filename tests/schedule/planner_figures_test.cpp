@@ -2,6 +2,7 @@
 // printed, with what must hold as expectations. `zoetrope bench plan` prints the whole table.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
@@ -50,7 +51,8 @@ const std::map<std::string, std::pair<double, double>>& targets() {
 }
 
 TEST(PlannerFigures, OnTheLengthLists) {
-  constexpr double kMostOverBound = 1.01;  // of ring costs, everywhere
+  constexpr double kEnough = 1 - 1.0 / 1024;  // so near the bound the elastic planner stops looking
+  constexpr double kMostOverBound = 1.01;     // of ring costs, everywhere
   std::printf("%-33s %-14s %8s %8s  %s\n", "list", "cost", "elastic", "ceiling", "others");
   for (const LengthList& list : length_lists())
     for (const std::string cost : {"square", "square-linear", "ring:1700", "ring:11000"}) {
@@ -61,7 +63,8 @@ TEST(PlannerFigures, OnTheLengthLists) {
         if (planner == "elastic") continue;
         const double other = figures.efficiency(planner);
         std::printf(" %s %.4f", planner.c_str(), other);
-        EXPECT_LE(other, elastic) << planner << " on " << list.name << ", " << cost;
+        EXPECT_GE(elastic, std::min(other, ceiling * kEnough))
+            << planner << " on " << list.name << ", " << cost;
       }
       std::printf("\n");
       EXPECT_LE(elastic, ceiling) << list.name << ", " << cost;

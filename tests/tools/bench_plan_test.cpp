@@ -49,9 +49,11 @@ TEST(BenchPlan, PlansATraceAtAnySize) {
   const nlohmann::json rows = rows_of(bench);
   ASSERT_EQ(rows.size(), planner_names().size());
   EXPECT_EQ(rows.back()["planner"], "elastic");
+  const int64_t elastic = rows.back()["makespan"], bound = rows.back()["bound"];
+  const int64_t enough = bound + bound / 1024;  // so near the bound the elastic planner stops looking
   for (const auto& row : rows) {
     EXPECT_EQ(row["list"], "video-mix 300x37");
-    EXPECT_TRUE(row.contains("failure") || row["makespan"] >= rows.back()["makespan"]) << row;
+    EXPECT_TRUE(row.contains("failure") || elastic <= enough || row["makespan"] >= elastic) << row;
   }
   bench.tokens_per_rank = 1;
   EXPECT_THROW(run_bench_plan(bench), Error);

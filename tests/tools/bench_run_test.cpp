@@ -61,7 +61,7 @@ TEST(BenchCp, RunsEveryPlannerAtEveryFeasibleSize) {
     names.push_back(row["planner"].get<std::string>() +
                     (row["cp_size"].is_null() ? "" : row["cp_size"].dump()));
   EXPECT_EQ(names, (std::vector<std::string>{"static1", "static2", "static-balanced1", "static-balanced2",
-                                             "greedy-waves", "elastic"}));
+                                             "greedy-waves", "bags", "dynamic", "elastic"}));
   EXPECT_TRUE(report["rows"][0]["smallest_that_fits"]);
   check_rows(report, 2);
 }

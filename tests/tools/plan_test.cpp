@@ -56,9 +56,26 @@ TEST(PlanCommand, ComparesAllPlannersAndMarksSizes) {
   const Answer answer = run({"--lengths", write_lengths("900\n100\n250\n40\n"), "--ranks", "4",
                              "--tokens-per-rank", "500", "--planner", "all"});
   ASSERT_EQ(answer.exit_code, 0) << answer.error;
-  for (const char* text : {"dropped 0", "static ", "static-balanced", "greedy-waves", "elastic", "<- fastest",
-                           "<- smallest that fits"})
+  for (const char* text : {"dropped 0", "static ", "static-balanced", "greedy-waves", "bags", "dynamic",
+                           "elastic", "<- fastest", "<- smallest that fits"})
     EXPECT_NE(answer.out.find(text), std::string::npos) << text << "\n" << answer.out;
+}
+
+TEST(PlanCommand, BagsAreOfAllRanksAndForTheirPlanner) {
+  const std::string lengths = write_lengths("900\n100\n250\n40\n");
+  const auto plan = [&](const std::string& planner, const std::string& bags) {
+    return run({"--lengths", lengths, "--ranks", "4", "--tokens-per-rank", "500", "--planner", planner,
+                "--bags", bags, "--json"});
+  };
+  const Answer answer = plan("bags", "g1n2+g2n1");
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["largest_ring"], 2);
+  EXPECT_EQ(plan("all", "g2n2").exit_code, 0);
+  EXPECT_EQ(plan("bags", "g1n4").exit_code, 3);  // no bag holds 900 tokens
+  for (const Answer& wrong : {plan("bags", "g1n2+g2n2"), plan("bags", "2x2"), plan("elastic", "g2n2")}) {
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_NE(wrong.error.find("--bags"), std::string::npos) << wrong.error;
+  }
 }
 
 TEST(PlanCommand, PlansTheStepThatTrainingWouldRun) {
@@ -83,7 +100,8 @@ TEST(PlanCommand, ExitCodesTellWrongUseFromWhatCannotFit) {
             2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--memory-per-rank", "5"}).exit_code, 2);
   EXPECT_EQ(run({"--lengths", lengths, "--tokens-per-rank", "500", "--cost", "nowhere"}).exit_code, 2);
-  for (const char* planner : {"static", "static-balanced", "greedy-waves", "elastic", "all"}) {
+  for (const char* planner :
+       {"static", "static-balanced", "greedy-waves", "bags", "dynamic", "elastic", "all"}) {
     const Answer answer =
         run({"--lengths", lengths, "--ranks", "2", "--tokens-per-rank", "449", "--planner", planner});
     EXPECT_EQ(answer.exit_code, 3) << planner;
