@@ -1,6 +1,8 @@
 #include "schedule/ring_price.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "core/check.h"
 
@@ -140,13 +142,17 @@ std::vector<RingPlace> places_of(int64_t cp, int64_t ranks_per_node) {
   return places;
 }
 
-FixedCost::Even FixedCost::even_scheme(int64_t tokens, int64_t cp) const {
-  Even best{INT64_MAX, 0};
-  for (const RingPlace& place : places_of(cp, ranks_per_node)) {
-    const RingPrice price = even_ring_price(*this, tokens, place);
-    if (price.ns < best.slowest) best = {price.ns, price.first_ns};
-  }
+RingPlace cheapest_place(const FixedCost& cost, int64_t tokens, int64_t cp) {
+  RingPlace best;
+  int64_t least = INT64_MAX;
+  for (const RingPlace& place : places_of(cp, cost.ranks_per_node))
+    if (const int64_t ns = even_ring_price(cost, tokens, place).ns; ns < least) least = ns, best = place;
   return best;
+}
+
+FixedCost::Even FixedCost::even_scheme(int64_t tokens, int64_t cp) const {
+  const RingPrice price = even_ring_price(*this, tokens, cheapest_place(*this, tokens, cp));
+  return {price.ns, price.first_ns};
 }
 
 bool can_exchange(const FixedCost& cost, Exchange exchange, const RingPlace& place) {
@@ -245,13 +251,43 @@ RingPrice even_ring_price(const FixedCost& cost, int64_t tokens, const RingPlace
   return best;
 }
 
+namespace {
+
+/// Cheapest schemes of even rings, which planners make many of with the same lengths and places.
+class SchemeOfEvenRings {
+ public:
+  explicit SchemeOfEvenRings(const FixedCost& cost) : cost_(cost) {}
+
+  Exchange cheapest(const RingView& ring) {
+    const RingPlace place = place_of(ring.members, cost_.ranks_per_node);
+    int64_t tokens = 0;
+    for (int64_t each : ring.tokens) tokens += each;
+    const int64_t cp = int64_t(ring.members.size());
+    // A scheme with blocks of several ranks has the same ones only if its members lie node by node.
+    const bool in_order = place.num_nodes == 1 || std::is_sorted(ring.members.begin(), ring.members.end());
+    for (int64_t i = 0; i < cp; ++i)
+      if (!in_order || ring.tokens[size_t(i)] != tokens / cp + (i < tokens % cp ? 1 : 0))
+        return cheapest_exchange(cost_, ring).exchange;
+    const std::array<int64_t, 4> key{tokens, place.num_members, place.num_nodes, place.per_node};
+    const auto [at, is_new] = found_.try_emplace(key);
+    if (is_new) at->second = even_ring_price(cost_, tokens, place).exchange;
+    return at->second;
+  }
+
+ private:
+  const FixedCost& cost_;
+  std::map<std::array<int64_t, 4>, Exchange> found_;
+};
+
+}  // namespace
+
 void choose_exchanges(Plan& plan, const FixedCost& cost) {
   if (cost.num_heads == 0) return;  // rings only
+  SchemeOfEvenRings schemes(cost);
   for (Wave& wave : plan.waves) {
     if (wave.rings.empty()) continue;
     const std::vector<RingView> views = split_samples(wave);
-    for (size_t i = 0; i < views.size(); ++i)
-      wave.rings[i].exchange = cheapest_exchange(cost, views[i]).exchange;
+    for (size_t i = 0; i < views.size(); ++i) wave.rings[i].exchange = schemes.cheapest(views[i]);
   }
 }
 

@@ -38,6 +38,9 @@ RingPrice cheapest_exchange(const FixedCost& cost, const RingView& ring);
 /// The same for an even split over the members of `place`.
 RingPrice even_ring_price(const FixedCost& cost, int64_t tokens, const RingPlace& place);
 
+/// Where an even split of so many tokens over `cp` ranks is cheapest.
+RingPlace cheapest_place(const FixedCost& cost, int64_t tokens, int64_t cp);
+
 /// Sets the cheapest scheme of every ring of a plan; planners call it last.
 void choose_exchanges(Plan& plan, const FixedCost& cost);
 

@@ -75,12 +75,7 @@ bool WaveFiller::find_emptiest(int64_t cp, int64_t tokens, int64_t ns) {
 /// The emptiest slots for an even ring of `ns`, on as few nodes as it can lie; false: there are none.
 bool WaveFiller::find_nodes(int64_t cp, int64_t tokens, int64_t ns) {
   const int64_t num_slots = batch_.cluster.num_slots, size = std::min(batch_.cost.ranks_per_node, num_slots);
-  RingPlace place;
-  int64_t least = INT64_MAX;
-  for (const RingPlace& each : places_of(cp, size)) {
-    const int64_t price = even_ring_price(batch_.cost, tokens * cp, each).ns;
-    if (price < least) least = price, place = each;
-  }
+  const RingPlace place = cheapest_place(batch_.cost, cp * tokens, cp);
   const int64_t per_node = place.per_node > 0 ? place.per_node : size;
   struct Node {
     int64_t ns;
