@@ -11,6 +11,7 @@
 #include "schedule/issue_order.h"
 #include "schedule/planner.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -61,7 +62,7 @@ void check_plan(const Plan& plan, const Problem& problem) {
 TEST(Rivals, PlanWhatFitsOnAnyPool) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 400; ++run) {
+  for (int run = 0; run < rounds(400); ++run) {
     const Problem problem = draw_problem(random);
     const CostModel cost = random_cost(random);
     SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);

@@ -9,6 +9,7 @@
 #include "schedule/planner.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -20,7 +21,7 @@ TEST(LowerBound, NeverExceedsTheBestOfAllPlans) {
     return low + int64_t(random() % uint64_t(high - low + 1));
   };
   double worst_elastic = 1, worst_bound = 1;
-  for (int run = 0; run < 3000; ++run) {
+  for (int run = 0; run < rounds(3000); ++run) {
     const int64_t num_slots = pick(1, 4), num_samples = num_slots == 4   ? 1
                                                         : num_slots == 3 ? pick(1, 2)
                                                                          : pick(1, 3);
@@ -38,8 +39,8 @@ TEST(LowerBound, NeverExceedsTheBestOfAllPlans) {
     worst_elastic = std::max(worst_elastic, double(elastic) / double(best));
     worst_bound = std::max(worst_bound, double(best) / double(bound));
   }
-  std::printf("3000 batches: elastic at most %.3f x the best plan, the best plan at most %.3f x the bound\n",
-              worst_elastic, worst_bound);
+  std::printf("%d batches: elastic at most %.3f x the best plan, the best plan at most %.3f x the bound\n",
+              rounds(3000), worst_elastic, worst_bound);
 }
 
 TEST(LowerBound, IsTightWhereEverythingFitsEvenly) {

@@ -10,6 +10,7 @@
 #include "schedule/planner.h"
 #include "schedule/ring_price.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -88,7 +89,7 @@ TEST(PipelineBound, NeverExceedsTheBestOfAllPlans) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   double worst_plan = 1, worst_bound = 1;
-  for (int run = 0; run < 1000; ++run) {
+  for (int run = 0; run < rounds(1000); ++run) {
     const int64_t slots = pick(random, 1, 3), samples = pick(random, 1, slots == 1 ? 5 : slots == 2 ? 3 : 2);
     const Cluster cluster{slots, pick(random, 1, 9), pick(random, 0, 3) == 0 ? pick(random, 1, 2) : 0};
     std::vector<int64_t> lengths;
@@ -108,8 +109,8 @@ TEST(PipelineBound, NeverExceedsTheBestOfAllPlans) {
     worst_plan = std::max(worst_plan, double(planned) / double(best));
     worst_bound = std::max(worst_bound, double(best) / double(bound));
   }
-  std::printf("1000 batches: planned at most %.3f x the best plan, that at most %.3f x the bound\n",
-              worst_plan, worst_bound);
+  std::printf("%d batches: planned at most %.3f x the best plan, that at most %.3f x the bound\n",
+              rounds(1000), worst_plan, worst_bound);
 }
 
 /// A plan that only has to be valid: any wave, any slots, any cuts.
@@ -187,7 +188,7 @@ int64_t makespan_by_passes(const Plan& plan, const CostModel& cost, const Pipeli
 TEST(Pipeline, AnyValidPlanEndsAndWhenASecondSimulationSays) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 1000; ++run) {
+  for (int run = 0; run < rounds(1000); ++run) {
     const Plan plan = random_plan(random, pick(random, 1, 6), pick(random, 1, 20));
     CostModel cost = random_cost(random);
     cost.mates_end_together = pick(random, 0, 1) == 1;
@@ -207,7 +208,7 @@ TEST(PlanPipeline, CoversAndFitsAnyBatchAndNeverBeatsTheBound) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   double worst = 1;
-  for (int run = 0; run < 200; ++run) {
+  for (int run = 0; run < rounds(200); ++run) {
     const int64_t slots = pick(random, 1, 40),
                   cap = pick(random, 1, 4) == 1 ? pick(random, 1, 60) : pick(random, 61, 3001);
     const Cluster cluster{slots, cap, pick(random, 0, 2) == 0 ? pick(random, 1, 5) : 0};
@@ -236,7 +237,7 @@ TEST(PlanPipeline, CoversAndFitsAnyBatchAndNeverBeatsTheBound) {
     ASSERT_EQ(hash_of(plan), hash_of(plan_pipeline(lengths, cost, cluster, shape)));
     worst = std::max(worst, double(total) / double(bound));
   }
-  std::printf("200 batches: at most %.3f x the bound\n", worst);
+  std::printf("%d batches: at most %.3f x the bound\n", rounds(200), worst);
 }
 
 }  // namespace

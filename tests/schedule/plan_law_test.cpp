@@ -12,6 +12,7 @@
 #include "schedule/static.h"
 #include "tests/support/length_lists.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -34,7 +35,7 @@ void check_plan(const Plan& plan, const RandomProblem& problem) {
 TEST(PlanLaws, HoldForEveryPlannerOnRandomBatches) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 600; ++run) {
+  for (int run = 0; run < rounds(600); ++run) {
     const RandomProblem problem = random_problem(random);
     CostModel cost = random_cost(random);
     cost.mates_end_together = random() % 2 == 0;
@@ -63,7 +64,7 @@ TEST(PlanLaws, HoldForEveryPlannerOnRandomBatches) {
 TEST(PlanLaws, HoldForElasticPlansOfPoolsOfAnySize) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 200; ++run) {
+  for (int run = 0; run < rounds(200); ++run) {
     const RandomProblem problem = random_problem(random, 200, run % 2 == 0 ? 40 : 600);
     CostModel cost = random_cost(random);
     cost.mates_end_together = random() % 2 == 0;

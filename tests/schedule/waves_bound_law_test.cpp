@@ -9,6 +9,7 @@
 #include "schedule/waves.h"
 #include "tests/support/brute_force.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -41,7 +42,7 @@ TEST(WaveBound, NeverExceedsTheBestOfAllPlans) {
     return low + int64_t(random() % uint64_t(high - low + 1));
   };
   Ratios worst;
-  constexpr int kRuns = 3000;
+  constexpr int kRuns = rounds(3000);
   for (int run = 0; run < kRuns; ++run) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
     const int64_t num_slots = pick(1, 4), num_samples = num_slots == 4   ? 1

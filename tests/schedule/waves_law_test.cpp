@@ -13,6 +13,7 @@
 #include "schedule/static.h"
 #include "tests/support/length_lists.h"
 #include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
 
 namespace zoetrope {
 namespace {
@@ -65,7 +66,7 @@ void check_plan(const Plan& plan, const Problem& problem) {
 TEST(WavesLaws, HoldOnRandomPools) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < 120; ++run) {
+  for (int run = 0; run < rounds(120); ++run) {
     const Problem problem = random_pool(random);
     const CostModel cost = random_cost(random);
     SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
