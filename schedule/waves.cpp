@@ -29,6 +29,24 @@ struct Effort {
 
 constexpr int64_t kSmallBatch = 64, kMediumBatch = 2048;  // items
 
+/// The plan of filled waves, one after another.
+Plan joined(const WaveBatch& batch, const std::vector<const FilledWave*>& chain) {
+  Plan plan;
+  std::vector<int64_t> covered;  // by item: tokens of it that lie somewhere
+  covered.resize(size_t(batch.num_items()), 0);
+  for (const FilledWave* wave : chain) {
+    plan.waves.push_back({std::vector<std::vector<Shard>>(size_t(batch.cluster.num_slots)), {}});
+    for (const WavePiece& piece : wave->pieces) {
+      int64_t& begin = covered[size_t(piece.item)];
+      plan.waves.back().slots[size_t(piece.slot)].push_back(
+          {batch.sample[size_t(piece.item)], begin, begin + piece.tokens});
+      begin += piece.tokens;
+    }
+  }
+  list_rings(plan);
+  return plan;
+}
+
 class WaveSearch {
  public:
   explicit WaveSearch(const WaveBatch& batch) : batch_(batch), filler_(batch) {}
@@ -190,19 +208,7 @@ class WaveSearch {
     for (int link = best_before_; link >= 0; link = links_[size_t(link)].before)
       chain.push_back(&links_[size_t(link)].wave);
     std::reverse(chain.begin(), chain.end());
-    Plan plan;
-    std::vector<int64_t> covered(size_t(batch_.num_items()), 0);
-    for (const FilledWave* wave : chain) {
-      plan.waves.push_back({std::vector<std::vector<Shard>>(size_t(batch_.cluster.num_slots)), {}});
-      for (const WavePiece& piece : wave->pieces) {
-        int64_t& begin = covered[size_t(piece.item)];
-        plan.waves.back().slots[size_t(piece.slot)].push_back(
-            {batch_.sample[size_t(piece.item)], begin, begin + piece.tokens});
-        begin += piece.tokens;
-      }
-    }
-    list_rings(plan);
-    return plan;
+    return joined(batch_, chain);
   }
 
   const WaveBatch& batch_;
