@@ -3,10 +3,10 @@
 #include "schedule/elastic.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/check.h"
 #include "schedule/bound.h"
+#include "schedule/even_shards.h"
 #include "schedule/planner.h"
 #include "schedule/ring_price.h"
 #include "schedule/static.h"
@@ -73,10 +73,7 @@ void offer_poured(const ElasticBatch& batch, BestPlan& best) {
 
 ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
                            const Cluster& cluster_value)
-    : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
-  std::iota(sample.begin(), sample.end(), int64_t(0));
-  std::stable_sort(sample.begin(), sample.end(),
-                   [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
+    : sample(by_descending_length(lengths)), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
   for (int64_t index : sample) {
     tokens.push_back(lengths[size_t(index)]);
     whole_ns.push_back(cost.whole(tokens.back()));

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "schedule/bound.h"
+#include "schedule/even_shards.h"
 #include "schedule/ring_price.h"
 
 namespace zoetrope {
@@ -252,10 +253,7 @@ class Packer {
 
 PipelineBatch::PipelineBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
                              const Cluster& cluster_value)
-    : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
-  std::iota(sample.begin(), sample.end(), 0);
-  std::stable_sort(sample.begin(), sample.end(),
-                   [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
+    : sample(by_descending_length(lengths)), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
   for (int64_t number : sample) tokens.push_back(lengths[size_t(number)]);
 }
 

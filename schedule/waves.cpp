@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "schedule/bound.h"
+#include "schedule/even_shards.h"
 
 namespace zoetrope {
 namespace {
@@ -225,11 +226,8 @@ class WaveSearch {
 
 WaveBatch::WaveBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
                      const Cluster& cluster_value)
-    : sample(lengths.size()), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
+    : sample(by_descending_length(lengths)), cost_model(cost_set), cost(cost_set), cluster(cluster_value) {
   has_places = cost.num_heads > 0 || cost.has_nodes(cluster.num_slots);
-  std::iota(sample.begin(), sample.end(), int64_t(0));
-  std::stable_sort(sample.begin(), sample.end(),
-                   [&](int64_t a, int64_t b) { return lengths[size_t(a)] > lengths[size_t(b)]; });
   for (int64_t index : sample) {
     tokens.push_back(lengths[size_t(index)]);
     whole_ns.push_back(cost.whole(tokens.back()));
