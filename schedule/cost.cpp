@@ -25,8 +25,19 @@ OptionSet options_of(CostModel& cost) {
 
 /// Files from before these were measured lack them and plan without what they describe, which 0 says.
 bool may_lack(const std::string& name) {
-  static const std::vector<std::string> names{"exchange-ns",   "transfer-between-ns", "latency-between-ns",
-                                              "all-to-all-ns", "num-heads",           "short-block-tokens"};
+  static const std::vector<std::string> names{"exchange-ns",
+                                              "transfer-between-ns",
+                                              "latency-between-ns",
+                                              "all-to-all-ns",
+                                              "num-heads",
+                                              "short-block-tokens",
+                                              "num-layers",
+                                              "linear-forward-ns",
+                                              "linear-recompute-ns",
+                                              "quadratic-forward-ns",
+                                              "quadratic-recompute-ns",
+                                              "linear-flops",
+                                              "quadratic-flops"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -40,6 +51,20 @@ void require_all(const OptionSet& options, const std::vector<std::string>& named
     throw UsageError(join_message(path, ": table [cost] lacks ", missing,
                                   "; the file is cut or not a cost set: write it anew with 'zoetrope "
                                   "profile --out FILE'"));
+}
+
+/// Passes are parts of the whole.
+void check_parts(const std::string& name, double whole, double forward, double recompute) {
+  for (const auto& [part, ns] : {std::pair{"-forward-ns", forward}, std::pair{"-recompute-ns", recompute}})
+    ZT_REQUIRE(ns >= 0 && ns <= whole, "cost: ", name, part, " is ", ns, ", expected a part of ", name,
+               "-ns, ", whole);
+  ZT_REQUIRE(forward + recompute <= whole, "cost: ", name, "-recompute-ns is ", recompute,
+             ", expected at most what the forward pass leaves of ", name, "-ns: ", whole - forward);
+}
+
+void check_flops(const char* name, double value) {
+  ZT_REQUIRE(value >= 0 && value <= 1e18, "cost: ", name, " is ", value,
+             ", expected 0 (not known) to 1e18 FLOP");
 }
 
 /// What FixedCost does not look at.
@@ -56,6 +81,12 @@ void check_ranges(const CostModel& cost) {
              cost.ranks_per_node, ", expected 1 to ", kMostRanks);
   ZT_REQUIRE(cost.num_heads >= 0 && cost.num_heads <= kMostRanks, "cost: num-heads is ", cost.num_heads,
              ", expected 0 (rings only) to ", kMostRanks);
+  check_parts("linear", cost.linear_ns, cost.linear_forward_ns, cost.linear_recompute_ns);
+  check_parts("quadratic", cost.quadratic_ns, cost.quadratic_forward_ns, cost.quadratic_recompute_ns);
+  ZT_REQUIRE(cost.num_layers >= 0 && cost.num_layers <= kMostRanks, "cost: num-layers is ", cost.num_layers,
+             ", expected 0 (not known) to ", kMostRanks);
+  check_flops("linear-flops", cost.linear_flops);
+  check_flops("quadratic-flops", cost.quadratic_flops);
   ZT_REQUIRE(std::isfinite(error) && error >= 0, "cost: fit-error is ", error,
              ", expected a finite number, 0 or more");
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/cluster.h"
 #include "schedule/plan.h"
 
 namespace zoetrope {
@@ -34,10 +35,16 @@ struct CostModel {
   double sample_overhead_ns = 20000;  ///< per segment
   double wave_overhead_ns = 200000;   ///< per micro-batch
   double allreduce_ns = 0;            ///< gradient all-reduce per step, added once
-  double gemm_flops = 0;              ///< measured peak of this rank, for gemm_share; 0: not measured
+  double gemm_flops = 0;              ///< peak of this rank, for shares of it; 0: not measured
   int64_t memory_per_rank = 0;        ///< bytes; 0: not given
   int64_t ranks_per_node = 1;
-  double fit_error = 0;  ///< largest relative error of the fit
+  double fit_error = 0;    ///< largest relative error of the fit
+  int64_t num_layers = 0;  ///< blocks of the model; 0: not known
+  /// Parts of linear_ns and quadratic_ns that the forward pass takes, and that running it again in the
+  /// backward pass takes; what remains is the backward pass. forward 0: not measured apart; recompute 0:
+  /// none.
+  double linear_forward_ns = 0, linear_recompute_ns = 0, quadratic_forward_ns = 0, quadratic_recompute_ns = 0;
+  double linear_flops = 0, quadratic_flops = 0;  ///< useful, per token and pair, no recompute; 0: not known
   /// Ring mates end a wave together, as they do on any machine. Built-in sets for figures on paper say no:
   /// there a rank is free when its own work is done. Not in files.
   bool mates_end_together = true;
@@ -63,9 +70,17 @@ struct CostModel {
     field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
     field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
     field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");
-    field("gemm-flops", gemm_flops, "best measured GEMM rate of one rank, FLOP/s; 0: not measured");
+    field("gemm-flops", gemm_flops,
+          "best product rate of one rank, FLOP/s, measured or of a data sheet; 0: not known");
     field("memory-per-rank", memory_per_rank, "bytes that a rank may use");
     field("ranks-per-node", ranks_per_node, "ranks that share the node's memory");
+    field("num-layers", num_layers, "blocks of the model; 0: not known");
+    field("linear-forward-ns", linear_forward_ns, "part of linear-ns that the forward pass takes");
+    field("linear-recompute-ns", linear_recompute_ns, "part of linear-ns that recomputing takes");
+    field("quadratic-forward-ns", quadratic_forward_ns, "part of quadratic-ns that the forward pass takes");
+    field("quadratic-recompute-ns", quadratic_recompute_ns, "part of quadratic-ns that recomputing takes");
+    field("linear-flops", linear_flops, "useful FLOP per token, forward and backward; 0: not known");
+    field("quadratic-flops", quadratic_flops, "useful FLOP per pair of tokens, forward and backward");
     field("fit-error", fit_error, "largest relative error of the fit");
   }
 };
@@ -85,33 +100,6 @@ const std::vector<CostModel>& built_in_costs();
 uint64_t hash_of(const CostModel& cost);
 /// The set without exchange schemes other than the ring, the one that runs for real.
 CostModel rings_only(CostModel cost);
-
-/// Memory of a rank as the model's own figures; all linear.
-struct MemoryModel {
-  int64_t persistent = 0;  ///< weights, gradients, moments, EMA, prepared forms, arena's fixed part
-  int64_t per_token = 0, per_segment = 0;  ///< activations
-  int64_t per_cap_token = 0;  ///< fixed areas sized by the token cap: ring buffers, prefetched payload
-};
-
-/// How ranks run through the waves of a step.
-enum class Execution {
-  kFree,   ///< a wave of a rank starts when the rank and its ring mates of that wave are free
-  kWaves,  ///< all ranks start a wave together: fully sharded parameters
-};
-
-/// Ranks and their hard bounds.
-struct Cluster {
-  int64_t num_slots = 1;
-  int64_t tokens_per_slot = 0;    ///< hard cap on tokens of a slot in a wave
-  int64_t segments_per_slot = 0;  ///< hard cap on segments of a slot in a wave; 0: none
-  Execution execution = Execution::kFree;
-};
-
-/// Largest token cap whose memory fits `memory_per_rank`; segments are bounded by `max_segments`.
-/// Throws: Error with the arithmetic when not even `smallest` tokens fit.
-Cluster cluster_for_memory(const MemoryModel& memory, int64_t num_slots, int64_t memory_per_rank,
-                           int64_t max_segments, int64_t smallest);
-int64_t peak_bytes(const MemoryModel& memory, const Cluster& cluster);
 
 /// Nanoseconds of a shard of `tokens` on a ring whose other blocks are `others` (empty: whole sample).
 int64_t shard_ns(const CostModel& cost, int64_t tokens, const std::vector<int64_t>& others);

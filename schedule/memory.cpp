@@ -1,6 +1,7 @@
 // Bytes of a rank from the model's own linear figures, and the largest token cap that fits.
+#include "schedule/memory.h"
+
 #include "core/check.h"
-#include "schedule/cost.h"
 
 namespace zoetrope {
 

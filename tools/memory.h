@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/cost.h"
+#include "schedule/memory.h"
 #include "tools/train_config.h"
 
 namespace zoetrope {

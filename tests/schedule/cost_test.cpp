@@ -1,4 +1,5 @@
 #include "schedule/cost.h"
+#include "schedule/memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -106,8 +107,19 @@ TEST(Cost, FilesThatLackAFieldAreRefusedByItsName) {
     const std::string key = line.substr(0, line.find(' '));
     text.erase(text.find("\n" + line) + 1, line.size());
     const std::string error = read_error(text);
-    const std::set<std::string> younger{"exchange-ns", "transfer-between-ns", "latency-between-ns",
-                                        "num-heads",   "all-to-all-ns",       "short-block-tokens"};
+    const std::set<std::string> younger{"exchange-ns",
+                                        "transfer-between-ns",
+                                        "latency-between-ns",
+                                        "num-heads",
+                                        "all-to-all-ns",
+                                        "short-block-tokens",
+                                        "num-layers",
+                                        "linear-forward-ns",
+                                        "linear-recompute-ns",
+                                        "quadratic-forward-ns",
+                                        "quadratic-recompute-ns",
+                                        "linear-flops",
+                                        "quadratic-flops"};
     if (younger.count(key)) EXPECT_EQ(error, "") << "files from before it was measured";
     else EXPECT_NE(error.find("bad.toml: table [cost] lacks " + key + ";"), std::string::npos) << error;
   }
@@ -124,15 +136,17 @@ TEST(Cost, EveryCutBeforeTheLastValueIsRefused) {
 TEST(Cost, ValuesOutOfRangeAreNamedWithWhatWasExpected) {
   const std::string whole = file_text(round_cost());
   std::vector<std::pair<std::string, std::string>> bad{
-      {"gemm-flops", "-1.0"},    {"gemm-flops", "1e30"},     {"gemm-flops", "10.0"},
-      {"memory-per-rank", "-1"}, {"memory-per-rank", "100"}, {"memory-per-rank", "9223372036854775807"},
-      {"ranks-per-node", "0"},   {"ranks-per-node", "-4"},   {"ranks-per-node", "1000000"},
-      {"fit-error", "-0.5"},     {"linear-ns", "-1.0"},      {"linear-ns", "1e10"},
-      {"allreduce-ns", "1e300"}, {"num-heads", "-1"}};
+      {"gemm-flops", "-1.0"},        {"gemm-flops", "1e30"},       {"gemm-flops", "10.0"},
+      {"memory-per-rank", "-1"},     {"memory-per-rank", "100"},   {"memory-per-rank", "9223372036854775807"},
+      {"ranks-per-node", "0"},       {"ranks-per-node", "-4"},     {"ranks-per-node", "1000000"},
+      {"fit-error", "-0.5"},         {"linear-ns", "-1.0"},        {"linear-ns", "1e10"},
+      {"allreduce-ns", "1e300"},     {"num-heads", "-1"},          {"num-layers", "-1"},
+      {"linear-forward-ns", "-1.0"}, {"linear-forward-ns", "1e9"}, {"quadratic-recompute-ns", "1e9"},
+      {"linear-flops", "-1.0"}};
   for (const std::string& line : assignments(whole)) {
     const std::string key = line.substr(0, line.find(' '));
     if (line.find('"') != std::string::npos || key == "memory-per-rank" || key == "ranks-per-node" ||
-        key == "num-heads")
+        key == "num-heads" || key == "num-layers")
       continue;
     for (const char* value : {"nan", "inf", "-inf"}) bad.emplace_back(key, value);
   }
