@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "core/files.h"
 #include "tools/commands.h"
 #include "tools/plan_problem.h"
 #include "tools/ranges.h"
+#include "tools/verdict_figures.h"
 
 namespace zoetrope {
 namespace {
@@ -97,29 +99,43 @@ void print_problem(const PlanProblem& problem, const PlanSteps& steps) {
               problem.cost.name.c_str(), problem.cost.device.c_str());
 }
 
-void print_json(const PlanProblem& problem, const std::vector<PlanReport>& reports, bool as_list) {
-  if (!as_list) {
-    std::printf("%s\n", report_json(problem, fastest_of(reports)).c_str());
-    return;
+/// Of a comparison of all planners.
+std::optional<Verdict> verdict_on(const PlanToolOptions& options, const PlanProblem& first,
+                                  const std::vector<std::vector<PlanReport>>& steps) {
+  if (options.plan.planner != "all") return {};
+  return verdict_of(verdict_figures(first, steps));
+}
+
+/// All reports as items of a list, the verdict in the last.
+void print_json(const PlanProblem& problem, const std::vector<PlanReport>& reports,
+                const std::optional<Verdict>& verdict, const char* before_first) {
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const bool judged = verdict && i + 1 == reports.size();
+    std::printf("%s%s", i == 0 ? before_first : ",\n ",
+                report_json(problem, reports[i], judged ? &*verdict : nullptr).c_str());
   }
-  for (size_t i = 0; i < reports.size(); ++i)
-    std::printf("%s%s", i == 0 ? "[" : ",\n ", report_json(problem, reports[i]).c_str());
-  std::printf("]\n");
+}
+
+std::string answer(const std::optional<Verdict>& verdict) {
+  return verdict ? "\n" + verdict_text(*verdict) : "";
 }
 
 int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
   const PlanProblem problem = steps.problem(0);
   std::string failures;
-  const std::vector<PlanReport> reports = make_reports(options, problem, failures);
+  const std::vector<std::vector<PlanReport>> step{make_reports(options, problem, failures)};
+  const std::vector<PlanReport>& reports = step.front();
+  const std::optional<Verdict> verdict = verdict_on(options, problem, step);
   const bool all = options.plan.planner == "all";
   const PlanReport& chosen = all ? reports.back() : fastest_of(reports);
   if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen.plan) + "\n");
   if (options.json) {
-    print_json(problem, reports, all);
+    if (all) print_json(problem, reports, verdict, "[");
+    std::printf("%s\n", all ? "]" : report_json(problem, chosen).c_str());
     return 0;
   }
   print_problem(problem, steps);
-  std::fputs((summary_table(reports) + failures).c_str(), stdout);
+  std::fputs((summary_table(reports) + failures + answer(verdict)).c_str(), stdout);
   if (!all) std::printf("\n%s", rank_table(problem, chosen).c_str());
   return 0;
 }
@@ -127,6 +143,7 @@ int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
 int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
   std::vector<std::vector<PlanReport>> chosen(static_cast<size_t>(options.steps));
   std::string failures;
+  std::optional<Verdict> verdict;
   for (int64_t i = 0; i < options.steps; ++i) {
     const PlanProblem problem = steps.problem(i);
     if (i == 0 && !options.json) print_problem(problem, steps);
@@ -135,13 +152,11 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
       const bool is_choice = reports[r].fastest || !fixes_cp_size(reports[r].planner) || options.plan.cp > 0;
       if (is_choice) chosen[size_t(i)].push_back(std::move(reports[r]));
     }
-    if (!options.json) continue;
-    for (size_t r = 0; r < chosen[size_t(i)].size(); ++r)
-      std::printf("%s%s", i + int64_t(r) == 0 ? "[" : ",\n ",
-                  report_json(problem, chosen[size_t(i)][r]).c_str());
+    if (i + 1 == options.steps) verdict = verdict_on(options, steps.problem(0), chosen);
+    if (options.json) print_json(problem, chosen[size_t(i)], verdict, i == 0 ? "[" : ",\n ");
   }
   if (options.json) std::printf("]\n");
-  else std::fputs((steps_table(chosen, options.step) + failures).c_str(), stdout);
+  else std::fputs((steps_table(chosen, options.step) + failures + answer(verdict)).c_str(), stdout);
   return 0;
 }
 

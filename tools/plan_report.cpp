@@ -10,18 +10,10 @@
 #include "core/files.h"
 #include "schedule/bound.h"
 #include "schedule/pipeline.h"
+#include "tools/text_format.h"
 
 namespace zoetrope {
 namespace {
-
-/// printf into a string.
-template <class... Values>
-std::string format(const char* pattern, Values... values) {
-  std::string text(size_t(std::snprintf(nullptr, 0, pattern, values...)) + 1, '\0');
-  std::snprintf(text.data(), text.size(), pattern, values...);
-  text.pop_back();
-  return text;
-}
 
 std::string join_sizes(const std::vector<int64_t>& sizes) {
   std::string text;
@@ -34,14 +26,14 @@ std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
                      const std::map<int64_t, size_t>& ring_sizes) {
   std::string text;
   for (const Shard& shard : slot) {
-    text += format("%s#%lld ", text.empty() ? "" : ", ",
-                   static_cast<long long>(problem.samples[size_t(shard.sample)]));
+    text += format_text("%s#%lld ", text.empty() ? "" : ", ",
+                        static_cast<long long>(problem.samples[size_t(shard.sample)]));
     const auto ring = ring_sizes.find(shard.sample);
     if (ring == ring_sizes.end()) text += std::to_string(shard.num_tokens());
     else
-      text += format("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
-                     static_cast<long long>(shard.end),
-                     static_cast<long long>(problem.lengths[size_t(shard.sample)]), ring->second);
+      text += format_text("[%lld, %lld) of %lld on %zu", static_cast<long long>(shard.begin),
+                          static_cast<long long>(shard.end),
+                          static_cast<long long>(problem.lengths[size_t(shard.sample)]), ring->second);
   }
   return text.empty() ? "-" : text;
 }
@@ -88,6 +80,16 @@ Execution execution_of(const std::string& name) {
   throw UsageError(join_message("--execution '", name, "', expected free or waves"));
 }
 
+Makespan makespan_of(const PlanProblem& problem, const Plan& plan) {
+  if (problem.stages > 1) return makespan_on_pipelines(problem, plan);
+  return makespan_of(plan, problem.cost, problem.cluster.execution);
+}
+
+int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths) {
+  if (problem.stages > 1) return pipeline_bound(lengths, problem.cost, problem.cluster, {problem.stages});
+  return lower_bound(lengths, problem.cost, problem.cluster);
+}
+
 PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   PlanReport report;
   report.planner = request.planner;
@@ -97,11 +99,8 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
   report.plan_milliseconds = passed.count();
   validate_plan(report.plan, problem.lengths, problem.cluster.num_slots);
-  const bool staged = problem.stages > 1;
-  report.makespan = staged ? makespan_on_pipelines(problem, report.plan)
-                           : makespan_of(report.plan, problem.cost, problem.cluster.execution);
-  report.bound_ns = staged ? pipeline_bound(problem.lengths, problem.cost, problem.cluster, {problem.stages})
-                           : lower_bound(problem.lengths, problem.cost, problem.cluster);
+  report.makespan = makespan_of(problem, report.plan);
+  report.bound_ns = bound_of(problem, problem.lengths);
   report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots * problem.stages);
   double moved = 0, total = 0;
   for (int64_t tokens : problem.lengths) total += double(tokens);
@@ -137,6 +136,17 @@ std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanReq
   return reports;
 }
 
+std::vector<const PlanReport*> fastest_sizes(const std::vector<PlanReport>& reports) {
+  std::vector<const PlanReport*> fastest;
+  for (const PlanReport& report : reports) {
+    const bool other = std::any_of(reports.begin(), reports.end(), [&](const PlanReport& each) {
+      return each.planner == report.planner && each.fastest;
+    });
+    if (report.fastest || !other) fastest.push_back(&report);
+  }
+  return fastest;
+}
+
 const PlanReport& fastest_of(const std::vector<PlanReport>& reports) {
   for (const PlanReport& report : reports)
     if (report.fastest) return report;
@@ -144,17 +154,17 @@ const PlanReport& fastest_of(const std::vector<PlanReport>& reports) {
 }
 
 std::string summary_table(const std::vector<PlanReport>& reports) {
-  std::string text = format("%-16s %4s %13s %13s %8s %10s %9s %11s %6s %7s %6s %8s  %s\n", "planner", "cp",
-                            "makespan ms", "bound ms", "ratio", "efficiency", "max/mean", "tokens/rank",
-                            "waves", "split", "moved", "plan ms", "CP sizes used");
+  std::string text = format_text("%-16s %4s %13s %13s %8s %10s %9s %11s %6s %7s %6s %8s  %s\n", "planner",
+                                 "cp", "makespan ms", "bound ms", "ratio", "efficiency", "max/mean",
+                                 "tokens/rank", "waves", "split", "moved", "plan ms", "CP sizes used");
   for (const PlanReport& report : reports) {
-    text += format("%-16s %4s %13.3f %13.3f %8.4f %10.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
-                   report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
-                   double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
-                   report.efficiency(), report.makespan.max_over_mean,
-                   static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
-                   static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
-                   join_sizes(cp_sizes_of(report.plan)).c_str());
+    text += format_text("%-16s %4s %13.3f %13.3f %8.4f %10.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
+                        report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
+                        double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
+                        report.efficiency(), report.makespan.max_over_mean,
+                        static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
+                        static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
+                        join_sizes(cp_sizes_of(report.plan)).c_str());
     text += report.fastest ? "  <- fastest" : "";
     text += report.smallest ? "  <- smallest that fits" : "";
     text += "\n";
@@ -163,32 +173,35 @@ std::string summary_table(const std::vector<PlanReport>& reports) {
 }
 
 std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
-  std::string text = format("%5s %5s %8s  %s\n", "wave", "rank", "tokens",
-                            "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
+  std::string text = format_text("%5s %5s %8s  %s\n", "wave", "rank", "tokens",
+                                 "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
   for (size_t w = 0; w < report.plan.waves.size(); ++w) {
     const Wave& wave = report.plan.waves[w];
     std::map<int64_t, size_t> ring_sizes;
     for (const RingView& ring : split_samples(wave)) ring_sizes[ring.sample] = ring.members.size();
     for (size_t slot = 0; slot < wave.slots.size(); ++slot)
-      text += format("%5zu %5zu %8lld  %s\n", w, slot, static_cast<long long>(tokens_of(wave.slots[slot])),
-                     holdings(problem, wave.slots[slot], ring_sizes).c_str());
+      text +=
+          format_text("%5zu %5zu %8lld  %s\n", w, slot, static_cast<long long>(tokens_of(wave.slots[slot])),
+                      holdings(problem, wave.slots[slot], ring_sizes).c_str());
   }
   for (size_t slot = 0; slot < report.makespan.busy_ns.size(); ++slot)
-    text += format("rank %zu busy %.3f ms\n", slot, double(report.makespan.busy_ns[slot]) / 1e6);
+    text += format_text("rank %zu busy %.3f ms\n", slot, double(report.makespan.busy_ns[slot]) / 1e6);
   return text;
 }
 
 std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64_t first_step) {
-  std::string text = format("%-6s %-16s %4s %14s %14s %8s %10s %6s %6s %8s\n", "step", "planner", "cp",
-                            "makespan ms", "bound ms", "ratio", "efficiency", "waves", "moved", "plan ms");
+  std::string text =
+      format_text("%-6s %-16s %4s %14s %14s %8s %10s %6s %6s %8s\n", "step", "planner", "cp", "makespan ms",
+                  "bound ms", "ratio", "efficiency", "waves", "moved", "plan ms");
   std::vector<StepSum> sums;
   for (size_t i = 0; i < steps.size(); ++i)
     for (const PlanReport& report : steps[i]) {
-      text += format("%-6lld %-16s %4s %14.3f %14.3f %8.4f %10.4f %6zu %6.2f %8.3f\n",
-                     static_cast<long long>(first_step + int64_t(i)), report.planner.c_str(),
-                     report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
-                     double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
-                     report.efficiency(), report.plan.waves.size(), report.moved, report.plan_milliseconds);
+      text +=
+          format_text("%-6lld %-16s %4s %14.3f %14.3f %8.4f %10.4f %6zu %6.2f %8.3f\n",
+                      static_cast<long long>(first_step + int64_t(i)), report.planner.c_str(),
+                      report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
+                      double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
+                      report.efficiency(), report.plan.waves.size(), report.moved, report.plan_milliseconds);
       auto sum = std::find_if(sums.begin(), sums.end(),
                               [&](const StepSum& each) { return each.planner == report.planner; });
       if (sum == sums.end()) sum = sums.insert(sum, StepSum{report.planner});
@@ -196,14 +209,15 @@ std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64
       sum->milliseconds += report.plan_milliseconds;
     }
   for (const StepSum& sum : sums)
-    text += format("%-6s %-16s %4s %14.3f %14.3f %8.4f %10.4f %6s %6s %8.3f\n", "sum", sum.planner.c_str(),
-                   "", double(sum.makespan) / 1e6, double(sum.bound) / 1e6,
-                   sum.bound > 0 ? double(sum.makespan) / double(sum.bound) : 1,
-                   sum.makespan > 0 ? double(sum.ideal) / double(sum.makespan) : 1, "", "", sum.milliseconds);
+    text += format_text("%-6s %-16s %4s %14.3f %14.3f %8.4f %10.4f %6s %6s %8.3f\n", "sum",
+                        sum.planner.c_str(), "", double(sum.makespan) / 1e6, double(sum.bound) / 1e6,
+                        sum.bound > 0 ? double(sum.makespan) / double(sum.bound) : 1,
+                        sum.makespan > 0 ? double(sum.ideal) / double(sum.makespan) : 1, "", "",
+                        sum.milliseconds);
   return text;
 }
 
-std::string report_json(const PlanProblem& problem, const PlanReport& report) {
+std::string report_json(const PlanProblem& problem, const PlanReport& report, const Verdict* verdict) {
   int64_t tokens = 0;
   for (int64_t length : problem.lengths) tokens += length;
   nlohmann::ordered_json object{{"planner", report.planner},
@@ -235,6 +249,10 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report) {
                                 {"plan_hash", hex64(hash_of(report.plan))},
                                 {"fastest", report.fastest},
                                 {"smallest", report.smallest}};
+  if (verdict != nullptr)
+    object["verdict"] = {{"pays", verdict->pays},         {"gain", verdict->gain},
+                         {"headline", verdict->headline}, {"rivals", verdict->rivals},
+                         {"reasons", verdict->reasons},   {"changes", verdict->changes}};
   return object.dump();
 }
 

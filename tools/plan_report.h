@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/planner.h"
+#include "tools/verdict.h"
 
 namespace zoetrope {
 
@@ -44,6 +45,10 @@ const char* execution_name(const PlanProblem& problem);
 /// Throws: UsageError that lists the two.
 Execution execution_of(const std::string& name);
 
+/// What the plan takes, and the lower bound for `lengths`, as the problem's ranks or pipelines run.
+Makespan makespan_of(const PlanProblem& problem, const Plan& plan);
+int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths);
+
 /// Plans, times one run of the planner alone, and measures the plan. Planner `pipeline` plans for stages;
 /// with stages, `ideal_ns` and busy times are those of a stage. Throws: Error naming the sample that fits
 /// nowhere.
@@ -51,6 +56,8 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request);
 /// The same after one planning that isn't timed: the first call of a process pays for page faults. For a
 /// static planner without a size: one report per feasible size, the fastest marked.
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request);
+/// One report per planner, in their order: of the fastest size where several are there.
+std::vector<const PlanReport*> fastest_sizes(const std::vector<PlanReport>& reports);
 /// The report of the fastest size, or the only one.
 const PlanReport& fastest_of(const std::vector<PlanReport>& reports);
 
@@ -60,7 +67,8 @@ std::string summary_table(const std::vector<PlanReport>& reports);
 std::string rank_table(const PlanProblem& problem, const PlanReport& report);
 /// One line per step and planner, and each planner's sums; `steps` holds the reports of consecutive steps.
 std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64_t first_step);
-/// The report as a JSON object.
-std::string report_json(const PlanProblem& problem, const PlanReport& report);
+/// The report as a JSON object, with the verdict when there is one.
+std::string report_json(const PlanProblem& problem, const PlanReport& report,
+                        const Verdict* verdict = nullptr);
 
 }  // namespace zoetrope

@@ -1,0 +1,26 @@
+// printf into a string, for tables and pages.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace zoetrope {
+
+/// The text that printf would print.
+template <class... Values>
+std::string format_text(const char* pattern, Values... values) {
+  std::string text(size_t(std::snprintf(nullptr, 0, pattern, values...)) + 1, '\0');
+  std::snprintf(text.data(), text.size(), pattern, values...);
+  text.pop_back();
+  return text;
+}
+
+/// "1,234,567".
+inline std::string with_commas(int64_t value) {
+  std::string text = std::to_string(value);
+  for (int64_t at = int64_t(text.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3) text.insert(size_t(at), ",");
+  return text;
+}
+
+}  // namespace zoetrope
