@@ -70,10 +70,11 @@ void count_in_flight(const PipelineOp& op, int64_t tokens, size_t cell, std::vec
   run.batches_in_flight[cell] = std::max(run.batches_in_flight[cell], held_batches[cell]);
 }
 
-/// Runs one operation on all pipelines; `end` of it and of those before by operation and slot.
-void run_op(const std::vector<PipelineOp>& ops, size_t number, const WaveOnSlots& wave,
-            const PipelineShape& shape, std::vector<int64_t>& end, PipelineRun& run) {
-  const PipelineOp& op = ops[number];
+/// Runs one operation on all pipelines after those before it.
+void run_op(size_t number, const WaveOnSlots& wave, const PipelineShape& shape, PipelineTimes& times,
+            PipelineRun& run) {
+  const PipelineOp& op = times.ops[number];
+  std::vector<int64_t>& end = times.end;
   const size_t num_slots = wave.busy_ns.size();
   std::vector<int64_t> ready(num_slots);
   for (size_t slot = 0; slot < num_slots; ++slot) {
@@ -89,6 +90,7 @@ void run_op(const std::vector<PipelineOp>& ops, size_t number, const WaveOnSlots
   }
   const auto time = [&](int64_t ns) { return op.backward ? shape.backward_ns(ns) : shape.forward_ns(ns); };
   for (size_t slot = 0; slot < num_slots; ++slot) {
+    times.start[number * num_slots + slot] = start[slot];
     end[number * num_slots + slot] = start[slot] + time(wave.length_ns[slot]);
     run.busy_ns[slot * size_t(shape.num_stages) + size_t(op.stage)] += time(wave.busy_ns[slot]);
     run.total_ns = std::max(run.total_ns, end[number * num_slots + slot]);
@@ -145,7 +147,8 @@ std::vector<PipelineOp> one_forward_one_backward(int64_t num_stages, int64_t num
   return ops;
 }
 
-PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const PipelineShape& shape) {
+PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const PipelineShape& shape,
+                              PipelineTimes* wanted) {
   check_shape(shape);
   const size_t num_slots = size_t(plan.num_slots()), num_waves = plan.waves.size();
   const size_t num_cells = num_slots * size_t(shape.num_stages);
@@ -155,11 +158,13 @@ PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const Pip
   std::vector<WaveOnSlots> waves;
   waves.reserve(num_waves);
   for (const Wave& wave : plan.waves) waves.emplace_back(wave, cost);
-  const std::vector<PipelineOp> ops = one_forward_one_backward(shape.num_stages, int64_t(num_waves));
-  std::vector<int64_t> end(ops.size() * num_slots, 0), held_tokens(num_cells, 0), held_batches(num_cells, 0);
-  for (size_t number = 0; number < ops.size(); ++number) {
-    const PipelineOp& op = ops[number];
-    run_op(ops, number, waves[size_t(op.wave)], shape, end, run);
+  PipelineTimes times{one_forward_one_backward(shape.num_stages, int64_t(num_waves)), {}, {}};
+  times.start.assign(times.ops.size() * num_slots, 0);
+  times.end = times.start;
+  std::vector<int64_t> held_tokens(num_cells, 0), held_batches(num_cells, 0);
+  for (size_t number = 0; number < times.ops.size(); ++number) {
+    const PipelineOp& op = times.ops[number];
+    run_op(number, waves[size_t(op.wave)], shape, times, run);
     for (size_t slot = 0; slot < num_slots; ++slot)
       count_in_flight(op, tokens_of(plan.waves[size_t(op.wave)].slots[slot]),
                       slot * size_t(shape.num_stages) + size_t(op.stage), held_tokens, held_batches, run);
@@ -167,6 +172,7 @@ PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const Pip
   run.idle_ns.resize(num_cells);
   for (size_t cell = 0; cell < num_cells; ++cell) run.idle_ns[cell] = run.total_ns - run.busy_ns[cell];
   if (num_slots > 0) run.total_ns += FixedCost(cost).allreduce;
+  if (wanted) *wanted = std::move(times);
   return run;
 }
 

@@ -56,9 +56,15 @@ struct PipelineRun {
   std::vector<int64_t> tokens_in_flight;   ///< most tokens whose activations a stage holds at a time
   std::vector<int64_t> batches_in_flight;  ///< most micro-batches with tokens that it holds at a time
 };
+/// When every operation runs, [operation * slots + slot]; mates' waits inside it included.
+struct PipelineTimes {
+  std::vector<PipelineOp> ops;
+  std::vector<int64_t> start, end;
+};
 /// Runs the plan; micro-batch w of pipeline s is wave w on slot s. Note [Pipelines of a plan] in
-/// pipeline.cpp.
-PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const PipelineShape& shape);
+/// pipeline.cpp. Fills `times` if there are any.
+PipelineRun simulate_pipeline(const Plan& plan, const CostModel& cost, const PipelineShape& shape,
+                              PipelineTimes* times = nullptr);
 
 /// Lower bound in ns on `simulate_pipeline` of any plan within the cluster's caps: any assignment, ring
 /// sizes, uneven shards, number of micro-batches. Source: Note [Pipeline bound] in pipeline_bound.cpp.

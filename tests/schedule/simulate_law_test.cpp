@@ -1,0 +1,111 @@
+// Laws of simulated steps on random pools: spans add up, and the cost model's makespan where both say the
+// same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/check.h"
+#include "schedule/planner.h"
+#include "schedule/simulate.h"
+#include "tests/support/random_cost.h"
+#include "tests/support/rounds.h"
+
+namespace zoetrope {
+namespace {
+
+int64_t pick(std::mt19937_64& random, int64_t low, int64_t high) {
+  return low + int64_t(random() % uint64_t(high - low + 1));
+}
+
+struct Problem {
+  std::vector<int64_t> lengths;
+  Cluster cluster;
+  CostModel cost;
+  Plan plan;
+};
+
+/// A random pool and a plan of a random planner for it.
+Problem random_problem(std::mt19937_64& random, int64_t most_ranks) {
+  Problem problem;
+  problem.cluster.num_slots = pick(random, 1, most_ranks);
+  problem.cluster.tokens_per_slot = pick(random, 100, 3000);
+  const int64_t room = problem.cluster.num_slots * problem.cluster.tokens_per_slot;
+  problem.lengths.resize(size_t(pick(random, 1, 120)));
+  for (int64_t& length : problem.lengths)
+    length = std::min(room, pick(random, 1, random() % 4 == 0 ? 20000 : 900));
+  problem.cost = random_cost(random);
+  problem.cost.mates_end_together = random() % 4 != 0;
+  if (random() % 4 == 0) problem.cluster.execution = Execution::kWaves;
+  const char* const planners[] = {"static", "static-balanced", "greedy-waves", "dynamic", "elastic"};
+  try {
+    problem.plan = make_plan({planners[random() % 5], 0}, problem.lengths, problem.cost, problem.cluster);
+  } catch (const Error&) {  // the default plans whatever fits
+    problem.plan = make_plan({"elastic", 0}, problem.lengths, problem.cost, problem.cluster);
+  }
+  return problem;
+}
+
+/// Spans lie end to end from 0 to the total, and each kind adds up to its figure.
+void check_lanes(const Simulation& simulation) {
+  for (size_t lane = 0; lane < simulation.lanes.size(); ++lane) {
+    int64_t at = 0, sums[4] = {};
+    for (const SimSpan& span : simulation.lanes[lane]) {
+      ASSERT_EQ(span.begin_ns, at) << "lane " << lane;
+      ASSERT_GT(span.end_ns, span.begin_ns) << "lane " << lane;
+      sums[span.kind] += span.end_ns - span.begin_ns;
+      at = span.end_ns;
+    }
+    ASSERT_EQ(at, simulation.total_ns) << "lane " << lane;
+    ASSERT_EQ(sums[SimSpan::kCompute], simulation.busy_ns[lane]);
+    ASSERT_EQ(sums[SimSpan::kTransfer], simulation.exposed_ns[lane]);
+    ASSERT_EQ(sums[SimSpan::kWait], simulation.idle_ns[lane]);
+    ASSERT_EQ(sums[SimSpan::kAllReduce], simulation.allreduce_ns);
+  }
+}
+
+bool has_rings(const Plan& plan) {
+  return std::any_of(plan.waves.begin(), plan.waves.end(),
+                     [](const Wave& wave) { return !wave.rings.empty(); });
+}
+
+TEST(SimulateLaw, SpansAddUpAndMakespansAgreeWhereTheModelIsTheSame) {
+  int with_rings = 0, compared = 0;
+  for (int round = 0; round < rounds(400); ++round) {
+    SCOPED_TRACE(testing::Message() << "seed " << round);
+    std::mt19937_64 random(static_cast<uint64_t>(round));
+    const Problem problem = random_problem(random, 40);
+    const Execution execution = problem.cluster.execution;
+    const Simulation simulation = simulate(problem.plan, problem.cost, execution);
+    ASSERT_EQ(simulation.lanes.size(), size_t(problem.cluster.num_slots));
+    check_lanes(simulation);
+    const Makespan makespan = makespan_of(problem.plan, problem.cost, execution);
+    with_rings += has_rings(problem.plan);
+    if (problem.cost.mates_end_together && has_rings(problem.plan)) continue;
+    ++compared;
+    ASSERT_EQ(simulation.total_ns, makespan.total_ns);
+    for (size_t lane = 0; lane < simulation.lanes.size(); ++lane)
+      ASSERT_EQ(simulation.busy_ns[lane] + simulation.exposed_ns[lane], makespan.busy_ns[lane]);
+  }
+  EXPECT_GT(with_rings, rounds(100));
+  EXPECT_GT(compared, rounds(100));
+}
+
+TEST(SimulateLaw, StagesTakeWhatPipelinesTake) {
+  for (int round = 0; round < rounds(200); ++round) {
+    SCOPED_TRACE(testing::Message() << "seed " << round);
+    std::mt19937_64 random(static_cast<uint64_t>(round));
+    Problem problem = random_problem(random, 8);
+    const PipelineShape shape{pick(random, 1, 5), pick(random, 1, 3), pick(random, 1, 4)};
+    const Simulation simulation = simulate(problem.plan, problem.cost, shape);
+    const PipelineRun run = simulate_pipeline(problem.plan, problem.cost, shape);
+    check_lanes(simulation);
+    ASSERT_EQ(simulation.total_ns, run.total_ns);
+    ASSERT_EQ(simulation.peak_tokens, run.tokens_in_flight);
+    for (size_t lane = 0; lane < simulation.lanes.size(); ++lane)
+      ASSERT_EQ(simulation.busy_ns[lane] + simulation.exposed_ns[lane], run.busy_ns[lane]);
+  }
+}
+
+}  // namespace
+}  // namespace zoetrope
