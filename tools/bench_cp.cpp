@@ -104,6 +104,7 @@ class CpBench {
       recording_ = make_recording_comm(*link_, recorder_);
       make_rank(workload, memory);
     }
+    setting_.step_work_ns = measure_step_work();
     setting_.memory_per_rank = memory;
     setting_.tokens_per_rank = rank_->cluster.tokens_per_slot;
     setting_.num_steps = options_.steps;
@@ -162,6 +163,7 @@ class CpBench {
   /// The given cost set, or one measured now; what one rank could not measure comes from this run.
   void settle_cost(double all_reduce_ns, const LinkRate& fast) {
     setting_.cost_source = config_.plan.cost;
+    if (!setting_.is_wall) cost_.allreduce_ns = all_reduce_ns;  // of this many ranks
     if (config_.plan.cost.empty()) {
       say("no --cost: measuring forward and backward");
       std::vector<StepSample> samples;
@@ -188,6 +190,22 @@ class CpBench {
         1e9 * exchange_bytes_per_token(config_.model, rank_->precision) / fast.bytes_per_second;
     cost_.latency_ns = 1e9 * exchanges_per_step(config_.model) * fast.latency_seconds;
     cost_.allreduce_ns = all_reduce_ns;
+  }
+
+  /// What follows on forward, backward and the gradient sum: no plan changes it. Mean over ranks, which share
+  /// cores.
+  double measure_step_work() const {
+    const ClockNs clock = work_clock(rank_->pool.num_threads());
+    std::vector<double> times;
+    for (int i = 0; i < 5; ++i) {
+      comm_.barrier();
+      const int64_t start = clock();
+      rank_->parameters.zero_grads();
+      rank_->optimizer.step(0, std::sqrt(rank_->ops->sum_squares(rank_->parameters.grads())));
+      times.push_back(double(clock() - start));
+    }
+    std::sort(times.begin(), times.end());
+    return mean_over_ranks(comm_, times[times.size() / 2]);
   }
 
   std::vector<MicroBatch> load_waves(const PlannedStep& step) const {
@@ -271,7 +289,7 @@ class CpBench {
 
   void report() const {
     if (comm_.rank() != 0) return;
-    const std::vector<CpRow> rows = make_rows(entries_, measured_, setting_.is_wall);
+    const std::vector<CpRow> rows = make_rows(entries_, measured_, setting_);
     if (!options_.json) print_rows(setting_, rows);
     report_json(options_, rows_to_json(setting_, rows));
     if (!options_.timeline.empty())

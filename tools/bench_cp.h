@@ -50,6 +50,7 @@ struct CpSetting {
   LinkModel link;
   double attention_flops = 0;  ///< of one rank; 0: not measured, the link is as it is
   int64_t link_hides = 0;
+  double step_work_ns = 0;  ///< what a rank does once per step and no cost set holds: norm, optimizer
   std::string cost_source, precision;
   double loss_tolerance = 0, loss_spread = 0;  ///< relative, largest over batches
 };
@@ -63,11 +64,25 @@ struct CpRow {
          loss = 0;
   double ratio_to_best_static = 0, ratio_to_best_plain = 0;
   double replay_over_wall = 0;
+  double simulated_ms = 0;  ///< of the same plans in the cost set, and what it lacks of a step
+  double simulated_over_measured = 0;
+  double spread = 0;  ///< relative: twice the median deviation of the repeats from their median
 };
 
 /// Medians per batch, summed over batches; ratios of tokens/s against the fastest static rows.
 std::vector<CpRow> make_rows(const std::vector<CpEntry>& entries, const std::vector<CpMeasurement>& measured,
-                             bool is_wall);
+                             const CpSetting& setting);
+
+/// Whether the cost set puts planners in the order that was measured.
+struct CpOrder {
+  int64_t pairs = 0;  ///< of rows whose measured times differ by more than 3 % and twice the spread
+  int64_t right = 0;  ///< of them
+  double least_ratio = 1, largest_ratio = 1;  ///< of simulated to measured times, over all rows
+  std::vector<std::string> wrong;             ///< pairs, in words
+};
+/// Compares every pair of rows.
+CpOrder judge_order(const std::vector<CpRow>& rows);
+
 /// Prints the table and what must be known to read it.
 void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows);
 /// The same as JSON.

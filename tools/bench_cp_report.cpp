@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,21 @@ double sum_of_medians(const CpMeasurement& measured, Value value) {
   return sum;
 }
 
+/// Width around the median of each batch's repeats that holds half of them, over the median; mean over
+/// batches.
+template <class Value>
+double mean_spread(const CpMeasurement& measured, Value value) {
+  double sum = 0;
+  for (const std::vector<CpStep>& repeats : measured.steps) {
+    std::vector<double> values;
+    for (const CpStep& step : repeats) values.push_back(value(step));
+    const double middle = median(values);
+    for (double& each : values) each = std::abs(each - middle);
+    sum += 2 * median(values) / middle;
+  }
+  return sum / double(measured.steps.size());
+}
+
 std::string cp_text(const CpEntry& entry) {
   int64_t least = INT64_MAX, most = 0;
   for (const PlannedStep& step : entry.steps)
@@ -34,7 +50,8 @@ std::string cp_text(const CpEntry& entry) {
   return join_message(least, "-", most);
 }
 
-CpRow make_row(const CpEntry& entry, const CpMeasurement& measured, bool is_wall) {
+CpRow make_row(const CpEntry& entry, const CpMeasurement& measured, const CpSetting& setting) {
+  const bool is_wall = setting.is_wall;
   CpRow row;
   row.planner = entry.planner;
   row.cp = entry.cp;
@@ -46,6 +63,8 @@ CpRow make_row(const CpEntry& entry, const CpMeasurement& measured, bool is_wall
   const double wall = sum_of_medians(measured, [](const CpStep& s) { return s.wall_seconds; });
   const double replayed = sum_of_medians(measured, [](const CpStep& s) { return s.replay_seconds; });
   const double seconds = is_wall ? wall : replayed;
+  row.spread =
+      mean_spread(measured, [&](const CpStep& s) { return is_wall ? s.wall_seconds : s.replay_seconds; });
   double tokens = 0, makespan = 0, bound = 0;
   for (const PlannedStep& step : entry.steps) {
     tokens += double(step.total_tokens);
@@ -53,6 +72,8 @@ CpRow make_row(const CpEntry& entry, const CpMeasurement& measured, bool is_wall
     bound += double(step.bound_ns);
   }
   row.step_ms = 1e3 * seconds / batches;
+  row.simulated_ms = 1e-6 * (makespan / batches + setting.step_work_ns);
+  row.simulated_over_measured = row.simulated_ms / row.step_ms;
   row.tokens_per_s = tokens / seconds;
   row.exposed_wait_ms = 1e3 / batches * sum_of_medians(measured, [&](const CpStep& s) {
                           return is_wall ? s.wait_seconds : s.replay_wait_seconds;
@@ -85,12 +106,25 @@ std::pair<double, double> replay_range(const std::vector<CpRow>& rows) {
   return range;
 }
 
+void print_order(const CpSetting& setting, const CpOrder& order) {
+  std::printf(
+      "simulated / measured: %.3f to %.3f (%s 10 %%); order right for %lld of %lld pairs that differ by "
+      "more than 3 %% and twice the spread\n",
+      order.least_ratio, order.largest_ratio,
+      order.least_ratio >= 0.9 && order.largest_ratio <= 1.1 ? "within" : "NOT within",
+      static_cast<long long>(order.right), static_cast<long long>(order.pairs));
+  std::printf("simulated: the plans in the cost set, and %.1f ms of norm and optimizer\n",
+              1e-6 * setting.step_work_ns);
+  for (const std::string& pair : order.wrong)
+    std::printf("  measured, but not simulated: %s\n", pair.c_str());
+}
+
 }  // namespace
 
 std::vector<CpRow> make_rows(const std::vector<CpEntry>& entries, const std::vector<CpMeasurement>& measured,
-                             bool is_wall) {
+                             const CpSetting& setting) {
   std::vector<CpRow> rows;
-  for (size_t i = 0; i < entries.size(); ++i) rows.push_back(make_row(entries[i], measured[i], is_wall));
+  for (size_t i = 0; i < entries.size(); ++i) rows.push_back(make_row(entries[i], measured[i], setting));
   double best_static = 0, best_plain = 0;
   for (const CpRow& row : rows) {
     if (row.is_static) best_static = std::max(best_static, row.tokens_per_s);
@@ -103,6 +137,28 @@ std::vector<CpRow> make_rows(const std::vector<CpEntry>& entries, const std::vec
   return rows;
 }
 
+CpOrder judge_order(const std::vector<CpRow>& rows) {
+  constexpr double kLeastDifference = 0.03;
+  CpOrder order;
+  if (rows.empty()) return order;
+  order.least_ratio = order.largest_ratio = rows[0].simulated_over_measured;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    order.least_ratio = std::min(order.least_ratio, rows[i].simulated_over_measured);
+    order.largest_ratio = std::max(order.largest_ratio, rows[i].simulated_over_measured);
+    for (size_t j = 0; j < rows.size(); ++j) {
+      const CpRow &fast = rows[i], &slow = rows[j];
+      const double least = std::max(kLeastDifference, 2 * std::max(fast.spread, slow.spread));
+      if (slow.step_ms <= fast.step_ms * (1 + least)) continue;
+      ++order.pairs;
+      if (fast.simulated_ms < slow.simulated_ms) ++order.right;
+      else
+        order.wrong.push_back(
+            join_message(fast.planner, " cp ", fast.cp_text, " before ", slow.planner, " cp ", slow.cp_text));
+    }
+  }
+  return order;
+}
+
 void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows) {
   std::printf("%d ranks on %lld cores, one thread each; a rank may use %s: %lld tokens; %s\n", setting.ranks,
               static_cast<long long>(setting.cores), bytes_text(setting.memory_per_rank).c_str(),
@@ -113,17 +169,20 @@ void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows) {
         "note: this kernel counts a thread's CPU time in steps of %.1f ms, so replayed steps are coarse\n",
         1e-6 * double(thread_cpu_step_ns()));
   std::printf("\n");
-  std::printf("%-16s %5s %-9s %9s %9s %9s %9s %9s %12s %7s %7s\n", "planner", "cp", "kind", "step ms",
-              "tokens/s", "wait ms", "max/mean", "/bound", "loss", "ratio", "plain");
+  std::printf("%-16s %5s %-9s %9s %7s %9s %9s %9s %9s %9s %9s %12s %7s %7s\n", "planner", "cp", "kind",
+              "step ms", "spread", "simulated", "/measured", "tokens/s", "wait ms", "max/mean", "/bound",
+              "loss", "ratio", "plain");
   for (const CpRow& row : rows)
-    std::printf("%-16s %4s%1s %-9s %9.1f %9.0f %9.1f %9.3f %9.3f %12.8f %7.3f %7.3f\n", row.planner.c_str(),
-                row.cp_text.c_str(), row.is_smallest_that_fits ? "*" : "", row.kind.c_str(), row.step_ms,
-                row.tokens_per_s, row.exposed_wait_ms, row.max_over_mean, row.makespan_over_bound, row.loss,
-                row.ratio_to_best_static, row.ratio_to_best_plain);
+    std::printf("%-16s %4s%1s %-9s %9.1f %6.1f%% %9.1f %9.3f %9.0f %9.1f %9.3f %9.3f %12.8f %7.3f %7.3f\n",
+                row.planner.c_str(), row.cp_text.c_str(), row.is_smallest_that_fits ? "*" : "",
+                row.kind.c_str(), row.step_ms, 100 * row.spread, row.simulated_ms,
+                row.simulated_over_measured, row.tokens_per_s, row.exposed_wait_ms, row.max_over_mean,
+                row.makespan_over_bound, row.loss, row.ratio_to_best_static, row.ratio_to_best_plain);
   std::printf(
       "\n* smallest CP size that fits. ratio: tokens/s against the fastest static row of any kind; plain:\n"
       "against the fastest in arrival order. Medians of %lld alternating steps; wait: mean over ranks.\n",
       static_cast<long long>(setting.num_steps));
+  print_order(setting, judge_order(rows));
   std::printf("losses agree: largest relative difference %.2g, allowed %.2g\n", setting.loss_spread,
               setting.loss_tolerance);
   if (!setting.is_wall) return;
@@ -133,12 +192,16 @@ void print_rows(const CpSetting& setting, const std::vector<CpRow>& rows) {
 }
 
 std::string rows_to_json(const CpSetting& setting, const std::vector<CpRow>& rows) {
+  const CpOrder order = judge_order(rows);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const CpRow& row : rows) {
     nlohmann::ordered_json json{{"planner", row.planner},
                                 {"cp_size", nullptr},
                                 {"kind", row.kind},
                                 {"step_ms", row.step_ms},
+                                {"spread", row.spread},
+                                {"simulated_ms", row.simulated_ms},
+                                {"simulated_over_measured", row.simulated_over_measured},
                                 {"tokens_per_s", row.tokens_per_s},
                                 {"exposed_wait_ms", row.exposed_wait_ms},
                                 {"rank_max_over_mean", row.max_over_mean},
@@ -166,6 +229,9 @@ std::string rows_to_json(const CpSetting& setting, const std::vector<CpRow>& row
                                 {"link_latency_us", double(setting.link.latency_ns) / 1e3},
                                 {"attention_flops", setting.attention_flops},
                                 {"cost", setting.cost_source},
+                                {"step_work_ms", 1e-6 * setting.step_work_ns},
+                                {"order_pairs", order.pairs},
+                                {"order_right", order.right},
                                 {"loss_spread", setting.loss_spread},
                                 {"loss_tolerance", setting.loss_tolerance},
                                 {"rows", list}}

@@ -56,7 +56,9 @@ TEST(CpRows, AreMediansAndRatiosToTheFastestStatic) {
       {"static", 1, true, {whole}}, {"static-balanced", 2, false, {split}}, {"elastic", 0, false, {whole}}};
   const std::vector<CpMeasurement> m{measured({0.4, 0.5, 9.0}, 0.55), measured({0.25, 0.2, 0.3}, 0.25),
                                      measured({0.2}, 0.21)};
-  std::vector<CpRow> rows = make_rows(entries, m, true);
+  CpSetting setting;
+  setting.step_work_ns = 3e6;
+  std::vector<CpRow> rows = make_rows(entries, m, setting);
   EXPECT_DOUBLE_EQ(rows[0].step_ms, 500);
   EXPECT_DOUBLE_EQ(rows[0].tokens_per_s, 200);
   EXPECT_DOUBLE_EQ(rows[1].tokens_per_s, 400);
@@ -67,17 +69,48 @@ TEST(CpRows, AreMediansAndRatiosToTheFastestStatic) {
   EXPECT_DOUBLE_EQ(rows[0].exposed_wait_ms, 10);
   EXPECT_DOUBLE_EQ(rows[0].makespan_over_bound, 1.2);
   EXPECT_EQ(rows[0].kind, "wall");
-  rows = make_rows(entries, m, false);
+  EXPECT_DOUBLE_EQ(rows[0].spread, 2 * 0.1 / 0.5);
+  EXPECT_DOUBLE_EQ(rows[2].spread, 0);
+  EXPECT_DOUBLE_EQ(rows[0].simulated_ms, 12e-6 + 3);
+  EXPECT_DOUBLE_EQ(rows[0].simulated_over_measured, (12e-6 + 3) / 500);
+  setting.is_wall = false;
+  rows = make_rows(entries, m, setting);
   EXPECT_DOUBLE_EQ(rows[0].step_ms, 550);
   EXPECT_DOUBLE_EQ(rows[0].exposed_wait_ms, 20);
   EXPECT_EQ(rows[0].kind, "replayed");
 
   const nlohmann::json json = nlohmann::json::parse(rows_to_json({}, rows));
   for (const char* key : {"planner", "cp_size", "kind", "step_ms", "tokens_per_s", "exposed_wait_ms",
-                          "rank_max_over_mean", "makespan_over_bound", "loss", "ratio_to_best_static"})
+                          "rank_max_over_mean", "makespan_over_bound", "loss", "ratio_to_best_static",
+                          "spread", "simulated_ms", "simulated_over_measured"})
     EXPECT_TRUE(json["rows"][0].contains(key)) << key;
   EXPECT_EQ(json["rows"][1]["cp_size"], 2);
   EXPECT_TRUE(json["rows"][2]["cp_size"].is_null());
+}
+
+CpRow timed(const char* planner, double step_ms, double spread, double simulated_ms) {
+  CpRow row;
+  row.planner = planner;
+  row.step_ms = step_ms;
+  row.spread = spread;
+  row.simulated_ms = simulated_ms;
+  row.simulated_over_measured = simulated_ms / step_ms;
+  return row;
+}
+
+TEST(CpOrder, ComparesPairsThatDifferByMoreThanThreePercentAndTwiceTheSpread) {
+  CpOrder order = judge_order({timed("a", 100, 0, 90), timed("b", 102, 0, 80), timed("c", 105, 0, 108)});
+  EXPECT_EQ(order.pairs, 1);  // b, c differ by less than 3 %
+  EXPECT_EQ(order.right, 1);
+  EXPECT_DOUBLE_EQ(order.least_ratio, 80.0 / 102);
+  EXPECT_DOUBLE_EQ(order.largest_ratio, 108.0 / 105);
+  EXPECT_EQ(judge_order({timed("a", 100, 0.03, 1), timed("c", 105, 0, 2)}).pairs, 0);
+  order = judge_order({timed("slow", 200, 0.1, 99), timed("fast", 100, 0.1, 99)});
+  EXPECT_EQ(order.pairs, 1);
+  EXPECT_EQ(order.right, 0);
+  ASSERT_EQ(order.wrong.size(), 1u);
+  EXPECT_LT(order.wrong[0].find("fast"), order.wrong[0].find("slow"));
+  EXPECT_EQ(judge_order({}).pairs, 0);
 }
 
 TEST(Timeline, ShowsEverySpan) {
