@@ -30,9 +30,16 @@ bool good_enough_for_large(const ElasticBatch& batch, const BestPlan& best) {
          best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 100;
 }
 
+/// True when a plan is within 0.5 % of the bound.
+bool is_near_bound(const ElasticBatch& batch, const BestPlan& best) {
+  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 200;
+}
+
 /// Gallops from the bound up to a time that stacking reaches, then bisects.
-void offer_lowest_stack(const ElasticBatch& batch, BestPlan& best) {
-  const auto attempt = [&](int64_t excess) { return offer_stacked(batch, batch.bound_ns + excess, best); };
+void offer_lowest_stack(const ElasticBatch& batch, const StackStyle& style, BestPlan& best) {
+  const auto attempt = [&](int64_t excess) {
+    return offer_stacked(batch, batch.bound_ns + excess, style, best);
+  };
   int64_t excess = std::max<int64_t>(1, batch.tolerance_ns() / 2), low = 0;
   for (int doubling = 0; !attempt(excess); ++doubling) {
     if (doubling == 16) return;
@@ -42,6 +49,19 @@ void offer_lowest_stack(const ElasticBatch& batch, BestPlan& best) {
   for (int round = 0; round < 4 && !good_enough(batch, best); ++round) {
     const int64_t middle = low + (excess - low) / 2;
     (attempt(middle) ? excess : low) = middle;
+  }
+}
+
+/// In pools of nodes: rings on half nodes fit together best where they cost little more, with no slots left
+/// between them; else a quarter, or any place, with as many left as small samples fill.
+void offer_stacks(const ElasticBatch& batch, BestPlan& best) {
+  offer_lowest_stack(batch, {}, best);
+  const int64_t per_node = batch.cost.ranks_per_node;
+  if (!batch.cost.has_nodes(batch.cluster.num_slots) || per_node < 2) return;
+  for (const StackStyle& style :
+       {StackStyle{per_node / 2, false}, StackStyle{per_node / 4, true}, StackStyle{1, true}}) {
+    if (is_near_bound(batch, best)) return;
+    offer_lowest_stack(batch, style, best);
   }
 }
 
@@ -101,10 +121,9 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
     if (cost.num_heads > 0) best.offer(plan_greedy_waves(lengths, cluster), cost);
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
-    offer_lowest_stack(batch, best);
+    offer_stacks(batch, best);
     if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
-    const int64_t near_ns = batch.bound_ns + batch.bound_ns / 200;
-    if (best.plan && best.total_ns - batch.cost.allreduce <= near_ns) most_shards = kMostStaticShards;
+    if (is_near_bound(batch, best)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);
   if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was

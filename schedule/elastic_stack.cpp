@@ -8,6 +8,7 @@
 #include "schedule/elastic.h"
 #include "schedule/elastic_blocks.h"
 #include "schedule/free_slots.h"
+#include "schedule/node_holes.h"
 #include "schedule/node_slots.h"
 
 namespace zoetrope {
@@ -20,10 +21,12 @@ constexpr int kMostTooSmall = 16;  // bins passed over that lack room for the ov
 
 class Stack {
  public:
-  Stack(const ElasticBatch& batch, int64_t time)
-      : batch_(batch), time_(time), draft_(batch), slots_(batch.cluster.num_slots) {
-    if (batch.cost.has_nodes(batch.cluster.num_slots))
+  Stack(const ElasticBatch& batch, int64_t time, const StackStyle& style)
+      : batch_(batch), time_(time), style_(style), draft_(batch), slots_(batch.cluster.num_slots) {
+    if (batch.cost.has_nodes(batch.cluster.num_slots)) {
       nodes_.emplace(batch.cluster.num_slots, batch.cost.ranks_per_node);
+      if (style.fills_holes) holes_ = find_fillers();
+    }
   }
 
   bool place_all() {
@@ -61,15 +64,27 @@ class Stack {
     const int64_t least = bound_of_sample(batch_.cost, batch_.cluster, tokens, time_ - batch_.cost.wave).cp;
     if (least == 0) return;
     const int64_t most = std::min({2 * least + 2, batch_.cluster.num_slots, tokens});
-    for (int64_t cp = least; cp <= most; cp += 1 + least / 16) {
-      if (!nodes_) {
-        sizes_.tried.emplace_back(cp, ring_ns(i, cp));
-        continue;
+    if (nodes_) return set_sizes_at_places(tokens, least, most);
+    for (int64_t cp = least; cp <= most; cp += 1 + least / 16) sizes_.tried.emplace_back(cp, ring_ns(i, cp));
+  }
+
+  void set_sizes_at_places(int64_t tokens, int64_t least, int64_t most) {
+    for (int64_t cp = least, next = least; cp <= most; ++cp) {
+      if (cp < next) continue;
+      for (const RingPlace& place : places_of(cp, batch_.cost.ranks_per_node)) {
+        if (!in_blocks(place)) continue;
+        const int64_t length = even_ring_price(batch_.cost, tokens, place).ns + batch_.cost.wave;
+        sizes_.at_places.emplace_back(place, length);
+        next = cp + 1 + least / 16;
       }
-      for (const RingPlace& place : places_of(cp, batch_.cost.ranks_per_node))
-        sizes_.at_places.emplace_back(place,
-                                      even_ring_price(batch_.cost, tokens, place).ns + batch_.cost.wave);
     }
+  }
+
+  /// True when a ring lies on blocks of the style's slots, or on such a part of one that others fit beside.
+  bool in_blocks(const RingPlace& place) const {
+    if (style_.block <= 1) return true;
+    if (place.num_nodes > 1) return place.per_node > 0 && place.per_node % style_.block == 0;
+    return place.num_members % style_.block == 0 || style_.block % place.num_members == 0;
   }
 
   /// Ring size and slots with the least waiting plus work: windows of the slots by finish time.
@@ -98,8 +113,14 @@ class Stack {
   /// The same where links between nodes are slower, or schemes need ranks of one node.
   bool place_ring_on_nodes(int64_t i) {
     NodeSlots::Place place;
-    for (const auto& [where, length] : sizes_.at_places) nodes_->find(where, length, time_, place);
+    int64_t hole = 0, area = 0;
+    for (const auto& [where, length] : sizes_.at_places) {
+      const int64_t width = style_.fills_holes ? hole_of(where) : 0, before = place.score;
+      nodes_->find(where, length, holes_.charge(width, where.num_nodes * width * length), time_, place);
+      if (place.score < before) hole = width, area = where.num_nodes * width * length;
+    }
     if (place.members.empty()) return false;
+    holes_.leave(hole, area);
     for (int slot : place.members) open_bin(slot, place.start - nodes_->finish(slot));
     std::sort(place.members.begin(), place.members.end());
     draft_.add_even_ring(place.members, i);
@@ -122,6 +143,23 @@ class Stack {
     draft_.add_even_ring(members_, i);
     slots_.put(window.start + ring_ns(i, window.cp), members_);
     return true;
+  }
+
+  /// Slots of a node that are too few for another ring like one that has so many of them.
+  int64_t hole_of(const RingPlace& where) const {
+    const int64_t per_node = (where.num_members + where.num_nodes - 1) / where.num_nodes;
+    return 2 * per_node < batch_.cost.ranks_per_node ? 0 : batch_.cost.ranks_per_node % per_node;
+  }
+  /// What samples that need no more than some slots of a node take at least.
+  Holes find_fillers() const {
+    const int64_t per_node = batch_.cost.ranks_per_node;
+    std::vector<int64_t> work(size_t(per_node), 0);
+    for (int64_t i = 0; i < batch_.num_samples(); ++i) {
+      const SampleBound least =
+          bound_of_sample(batch_.cost, batch_.cluster, batch_.tokens[size_t(i)], time_ - batch_.cost.wave);
+      if (least.cp < per_node) work[size_t(least.cp)] += least.work;
+    }
+    return Holes(std::move(work));
   }
 
   /// Room for whole samples in the draft's next place on the slot, unless the shortest does not fit. Returns
@@ -236,6 +274,8 @@ class Stack {
 
   const ElasticBatch& batch_;
   int64_t time_;
+  StackStyle style_;
+  Holes holes_;
   BlockDraft draft_;
   FreeSlots slots_;
   std::optional<NodeSlots> nodes_;  // instead of slots_
@@ -250,8 +290,8 @@ class Stack {
 
 }  // namespace
 
-bool offer_stacked(const ElasticBatch& batch, int64_t time, BestPlan& best) {
-  Stack stack(batch, time);
+bool offer_stacked(const ElasticBatch& batch, int64_t time, const StackStyle& style, BestPlan& best) {
+  Stack stack(batch, time, style);
   if (!stack.place_all()) return false;
   // Where mates end a wave together, joined waves may make a rank wait for mates of its mates.
   const bool tied = batch.cost_model.mates_end_together;

@@ -12,45 +12,46 @@ NodeSlots::NodeSlots(int64_t num_slots, int64_t ranks_per_node)
     nodes_[size_t(slot / ranks_per_node)].emplace_back(0, slot);
 }
 
-void NodeSlots::find(const RingPlace& where, int64_t length, int64_t time, Place& best) const {
+void NodeSlots::find(const RingPlace& where, int64_t length, int64_t charge, int64_t time,
+                     Place& best) const {
   const int64_t cp = where.num_members;
-  if (cp * length >= best.score) return;
-  if (where.num_nodes == 1) find_inside(cp, length, time, best);
-  else if (where.per_node > 0) find_between(where.num_nodes, where.per_node, length, time, best);
-  else find_anywhere(cp, length, time, best);
+  if (cp * length + charge >= best.score) return;
+  const Ask ask{length, charge, time};
+  if (where.num_nodes == 1) find_inside(cp, ask, best);
+  else if (where.per_node > 0) find_between(where.num_nodes, where.per_node, ask, best);
+  else find_anywhere(cp, ask, best);
 }
 
-bool NodeSlots::find_window(const Node& slots, int64_t cp, int64_t length, int64_t time, Place& best) {
+bool NodeSlots::find_window(const Node& slots, int64_t cp, const Ask& ask, Place& best) {
   int64_t sum = 0;
   for (int64_t last = 0; last < int64_t(slots.size()); ++last) {
     const int64_t start = slots[size_t(last)].first;
     sum += start;
     if (last >= cp) sum -= slots[size_t(last - cp)].first;
     if (last < cp - 1) continue;
-    if (start + length > time) break;
-    const int64_t score = cp * start - sum + cp * length;
+    if (start + ask.length > ask.time) break;
+    const int64_t score = cp * (start + ask.length) - sum + ask.charge;
     if (score >= best.score) continue;
-    best = {{}, start, length, score};
+    best = {{}, start, ask.length, score};
     for (int64_t i = last - cp + 1; i <= last; ++i) best.members.push_back(slots[size_t(i)].second);
-    if (score == cp * length) return true;
+    if (score == cp * ask.length + ask.charge) return true;
   }
   return false;
 }
 
-void NodeSlots::find_inside(int64_t cp, int64_t length, int64_t time, Place& best) const {
+void NodeSlots::find_inside(int64_t cp, const Ask& ask, Place& best) const {
   for (const Node& node : nodes_)
-    if (find_window(node, cp, length, time, best)) return;
+    if (find_window(node, cp, ask, best)) return;
 }
 
-void NodeSlots::find_anywhere(int64_t cp, int64_t length, int64_t time, Place& best) const {
+void NodeSlots::find_anywhere(int64_t cp, const Ask& ask, Place& best) const {
   Node all;
   for (const Node& node : nodes_) all.insert(all.end(), node.begin(), node.end());
   std::sort(all.begin(), all.end());
-  find_window(all, cp, length, time, best);
+  find_window(all, cp, ask, best);
 }
 
-void NodeSlots::find_between(int64_t num_nodes, int64_t per_node, int64_t length, int64_t time,
-                             Place& best) const {
+void NodeSlots::find_between(int64_t num_nodes, int64_t per_node, const Ask& ask, Place& best) const {
   struct Ready {
     int64_t start, sum;
     size_t node;
@@ -70,10 +71,10 @@ void NodeSlots::find_between(int64_t num_nodes, int64_t per_node, int64_t length
     sum += ready[size_t(last)].sum;
     if (last >= num_nodes) sum -= ready[size_t(last - num_nodes)].sum;
     if (last < num_nodes - 1) continue;
-    if (start + length > time) break;
-    const int64_t cp = num_nodes * per_node, score = cp * start - sum + cp * length;
+    if (start + ask.length > ask.time) break;
+    const int64_t cp = num_nodes * per_node, score = cp * (start + ask.length) - sum + ask.charge;
     if (score >= best.score) continue;
-    best = {{}, start, length, score};
+    best = {{}, start, ask.length, score};
     found = last;
   }
   if (found < 0) return;

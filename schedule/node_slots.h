@@ -25,20 +25,23 @@ class NodeSlots {
   NodeSlots(int64_t num_slots, int64_t ranks_per_node);
 
   /// Takes the slots of a ring at such a place, `length` ns each, that end by `time` and have the least
-  /// score, if that is below the score of `best`; the first of equals.
-  void find(const RingPlace& where, int64_t length, int64_t time, Place& best) const;
+  /// score, `charge` included, if that is below the score of `best`; the first of equals.
+  void find(const RingPlace& where, int64_t length, int64_t charge, int64_t time, Place& best) const;
   /// Sets when slots are free.
   void put(int64_t finish, const std::vector<int>& slots);
   int64_t finish(int slot) const { return finish_[size_t(slot)]; }
 
  private:
   using Node = std::vector<std::pair<int64_t, int>>;  ///< (finish, slot), ascending
+  struct Ask {
+    int64_t length, charge, time;
+  };
 
   /// True when a window was found in which nobody waits.
-  static bool find_window(const Node& slots, int64_t cp, int64_t length, int64_t time, Place& best);
-  void find_anywhere(int64_t cp, int64_t length, int64_t time, Place& best) const;
-  void find_inside(int64_t cp, int64_t length, int64_t time, Place& best) const;
-  void find_between(int64_t num_nodes, int64_t per_node, int64_t length, int64_t time, Place& best) const;
+  static bool find_window(const Node& slots, int64_t cp, const Ask& ask, Place& best);
+  void find_anywhere(int64_t cp, const Ask& ask, Place& best) const;
+  void find_inside(int64_t cp, const Ask& ask, Place& best) const;
+  void find_between(int64_t num_nodes, int64_t per_node, const Ask& ask, Place& best) const;
 
   int64_t ranks_per_node_;
   std::vector<int64_t> finish_;

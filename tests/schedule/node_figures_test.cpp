@@ -1,0 +1,41 @@
+// Free-running plans of traces on pools of nodes with exchange schemes, against the bound and other planners;
+// printed, with what must hold as expectations.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "schedule/planner.h"
+#include "schedule/trace.h"
+
+namespace zoetrope {
+namespace {
+
+/// Panda-like durations: the trace with most rings, 2 to 12 ranks of 64, that must fit beside each other.
+TEST(NodeFigures, RingsOfAllSizesFitBesideEachOther) {
+  constexpr double kMostOverBound = 1.02;  // on fast links, where larger rings cost little more
+  for (const int64_t num_samples : {512, 128})
+    for (const uint64_t seed : {0, 1, 2}) {
+      const std::vector<int64_t> lengths = trace_lengths(find_trace("t3"), seed, 0, num_samples);
+      const CostModel cost = find_cost("h100");
+      const Cluster cluster{64, 20480, 0};
+      const double bound = double(lower_bound(lengths, cost, cluster));
+      const auto ratio_of = [&](const std::string& planner) {
+        const Plan plan = make_plan({planner, 0}, lengths, cost, cluster);
+        validate_plan(plan, lengths, cluster.num_slots);
+        return double(makespan_of(plan, cost).total_ns) / bound;
+      };
+      const double elastic = ratio_of("elastic");
+      std::printf("t3 x %3lld, seed %llu: elastic %.4f x the bound", static_cast<long long>(num_samples),
+                  static_cast<unsigned long long>(seed), elastic);
+      EXPECT_LE(elastic, kMostOverBound);
+      for (const std::string planner : {"static-balanced", "greedy-waves", "bags", "dynamic"}) {
+        const double other = ratio_of(planner);
+        std::printf(", %s %.4f", planner.c_str(), other);
+        EXPECT_LE(elastic, other) << planner << ", " << num_samples << " samples, seed " << seed;
+      }
+      std::printf("\n");
+    }
+}
+
+}  // namespace
+}  // namespace zoetrope
