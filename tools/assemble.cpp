@@ -41,6 +41,12 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
   return caps;
 }
 
+int64_t Rank::predicted_peak_bytes(const Plan& plan) const {
+  const MemoryModel expected = expected_memory(dit.config(), precision, pool.num_threads(),
+                                               max_tokens_per_slot(plan), persistent_bytes);
+  return plan_peak_bytes(expected, plan, cluster)[size_t(comm.rank())];
+}
+
 void require_same_patch(const ModelConfig& model, const Dataset& dataset, const std::string& folder) {
   const Patch patch = dataset.patch();
   ZT_REQUIRE(model.patch == (std::vector<int64_t>{patch.t, patch.h, patch.w}), "data set '", folder,

@@ -32,6 +32,8 @@ class Rank {
 
   /// Highest use of the arena so far plus everything persistent: what the memory model must predict.
   int64_t peak_bytes() const { return arena.high_water_bytes() + persistent_bytes; }
+  /// The memory model's prediction of it after steps with this plan alone.
+  int64_t predicted_peak_bytes(const Plan& plan) const;
 
   Comm& comm;
   Precision precision;
@@ -41,8 +43,8 @@ class Rank {
   Parameters parameters;
   Optimizer optimizer;
   MemoryModel memory;
-  Cluster cluster;
   int64_t persistent_bytes = 0;
+  Cluster cluster;  ///< its initialisation sets the two above
   ContextAttention attention;
   GradientSync sync;
   ParameterSource source;

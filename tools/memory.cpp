@@ -9,6 +9,7 @@
 #include "core/thread_pool.h"
 #include "model/dit.h"
 #include "model/ops/ops.h"
+#include "model/ops/workspace.h"
 #include "model/params.h"
 #include "parallel/context_attention.h"
 
@@ -53,20 +54,34 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
                             int64_t state_bytes) {
   const Precision precision = Precision::from_name(config.numerics.precision);
   const ActivationBytes activations = activation_bytes(config.model, precision);
-  const auto workspace = [&](int64_t tokens) { return workspace_bytes(config, num_threads, tokens); };
-  constexpr int64_t kProbe = 1 << 20;  // work space is linear in tokens: two points give the line
-  const int64_t workspace_per_token =
-      std::max<int64_t>(0, (workspace(2 * kProbe) - workspace(kProbe)) / kProbe);
+  const auto workspace = [&](int64_t tokens) {
+    return ops_workspace_in_use(Device::kCpu, num_threads, tokens, config.model.width, config.model.ffn,
+                                config.model.head_width(), precision.compute);
+  };
+  // Note [Work space of any micro-batch]: the larger of figures that are constant, grow up to some thousand
+  // rows and then are constant, or are linear. So it stays below the one at kMany tokens, where the second
+  // kind is at its most, and the last kind's slope on top; the library's scratchpad is the fourth kind.
+  constexpr int64_t kProbe = 1 << 24, kMany = 1 << 13, kLibrary = 1 << 20;
+  const int64_t workspace_per_token = (workspace(2 * kProbe) - workspace(kProbe) + kProbe - 1) / kProbe;
+  const int64_t workspace_fixed = std::max(workspace(kMany), num_threads * kLibrary);
   const int64_t ring_fixed = ContextAttention::buffer_bytes(config.model, precision, 0);
   const int64_t ring_per_token =
       (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
   MemoryModel memory;
-  memory.persistent = state_bytes + ring_fixed + workload.payload_bytes() + activations.fixed +
-                      std::max<int64_t>(0, workspace(kProbe) - workspace_per_token * kProbe);
+  memory.persistent =
+      state_bytes + ring_fixed + workload.payload_bytes() + activations.fixed + workspace_fixed;
   memory.per_token = activations.per_token + workspace_per_token;
   memory.per_segment = activations.per_segment;
   memory.per_cap_token = ring_per_token;
   return memory;
+}
+
+MemoryModel expected_memory(const ModelConfig& model, Precision precision, int num_threads,
+                            int64_t max_tokens, int64_t persistent_bytes) {
+  const ActivationBytes activations = activation_bytes(model, precision);
+  return {persistent_bytes + ops_workspace_in_use(Device::kCpu, num_threads, max_tokens, model.width,
+                                                  model.ffn, model.head_width(), precision.compute),
+          activations.per_token, activations.per_segment};
 }
 
 Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload,

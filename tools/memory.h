@@ -35,6 +35,11 @@ int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t toke
 /// Bytes of a rank as figures linear in its caps. `state_bytes`: parameters, gradients, optimizer.
 MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
                             int64_t state_bytes);
+/// What a run is expected to use, where `memory_model_of` gives what must be reserved: work space as the
+/// operators use it on micro-batches of up to `max_tokens`, tensors without padding. `persistent_bytes`:
+/// everything outside the arena.
+MemoryModel expected_memory(const ModelConfig& model, Precision precision, int num_threads,
+                            int64_t max_tokens, int64_t persistent_bytes);
 /// The caps that training derives from them.
 /// Throws: Error with the arithmetic when the longest sample can't fit all ranks together.
 Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload, int64_t memory_bytes);

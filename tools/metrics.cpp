@@ -57,6 +57,7 @@ std::string to_json_line(const StepMetrics& m) {
   line["rank_max_over_mean"] = m.rank_max_over_mean;
   line["cp_sizes"] = m.cp_sizes;
   line["peak_bytes"] = m.peak_bytes;
+  line["predicted_peak_bytes"] = m.predicted_peak_bytes;
   line["rss_bytes"] = m.rss_bytes;
   line["exposed_wait_ms"] = m.exposed_wait_ms;
   line["plan_ms"] = m.plan_ms;

@@ -20,6 +20,7 @@ struct StepMetrics {
   double makespan_over_bound = 0, rank_max_over_mean = 0, exposed_wait_ms = 0, plan_ms = 0;
   std::vector<int64_t> cp_sizes;
   int64_t peak_bytes = 0, rss_bytes = 0;
+  int64_t predicted_peak_bytes = 0;  ///< by the memory model, of the plans so far
 };
 
 /// The line of metrics.jsonl, without a newline.

@@ -1,6 +1,7 @@
 // zoetrope train: the whole way of the data on one page.
 //   clip -> tokens -> shard (ingest) | plan -> micro-batch -> rank -> loss -> gradients -> optimizer ->
 //   checkpoint
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -34,7 +35,7 @@ double step_flops(const PlannedStep& step, const ModelConfig& model) {
 }
 
 StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& planned,
-                    const TrainSetup& setup, const Rank& rank, double seconds) {
+                    const TrainSetup& setup, const Rank& rank, double seconds, int64_t predicted_peak) {
   StepMetrics m;
   m.step = step + 1;
   m.loss = result.loss;
@@ -52,6 +53,7 @@ StepMetrics measure(int64_t step, const StepResult& result, const PlannedStep& p
   m.plan_ms = planned.plan_milliseconds;
   m.cp_sizes = planned.cp_sizes;
   m.peak_bytes = int64_t(rank.comm.all_reduce_max(double(rank.peak_bytes())));
+  m.predicted_peak_bytes = int64_t(rank.comm.all_reduce_max(double(predicted_peak)));
   m.rss_bytes = int64_t(rank.comm.all_reduce_max(double(resident_bytes())));
   return m;
 }
@@ -113,6 +115,7 @@ int train(TrainSetup& setup, Comm& comm) {
   if (comm.rank() == 0) log.emplace(setup.run, state.step);
   const int64_t last_step = setup.last_step();
   const int64_t first_step = state.step;
+  int64_t predicted_peak = 0;
   const Clock::time_point run_start = Clock::now();
 
   for (int64_t step = first_step; step < last_step; ++step) {
@@ -122,7 +125,9 @@ int train(TrainSetup& setup, Comm& comm) {
     const StepResult result = loss_and_gradients(loaded, step, config, rank, dataset);
     rank.optimizer.step(step, result.grad_norm);
 
-    const StepMetrics metrics = measure(step, result, loaded.step, setup, rank, seconds_since(start));
+    predicted_peak = std::max(predicted_peak, rank.predicted_peak_bytes(loaded.step.plan));
+    const StepMetrics metrics =
+        measure(step, result, loaded.step, setup, rank, seconds_since(start), predicted_peak);
     if (log) {
       log->write(metrics);
       const double per_step = seconds_since(run_start) / double(step + 1 - first_step);

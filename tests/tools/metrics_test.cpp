@@ -36,9 +36,9 @@ StepMetrics step_of(int64_t step) {
 
 TEST_F(MetricsTest, LineHoldsEveryNamedField) {
   const nlohmann::json line = nlohmann::json::parse(to_json_line(step_of(7)));
-  for (const char* key :
-       {"step", "loss", "grad_norm", "lr", "step_ms", "tokens", "tokens_per_s", "gemm_share",
-        "makespan_over_bound", "rank_max_over_mean", "cp_sizes", "peak_bytes", "rss_bytes"})
+  for (const char* key : {"step", "loss", "grad_norm", "lr", "step_ms", "tokens", "tokens_per_s",
+                          "gemm_share", "makespan_over_bound", "rank_max_over_mean", "cp_sizes", "peak_bytes",
+                          "predicted_peak_bytes", "rss_bytes"})
     EXPECT_TRUE(line.contains(key)) << key;
   EXPECT_EQ(line["loss"].get<double>(), 1.0 / 3.0);
   EXPECT_TRUE(line["gemm_share"].is_null());

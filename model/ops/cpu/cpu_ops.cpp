@@ -5,6 +5,7 @@
 #include "model/ops/cpu/attention_common.h"
 #include "model/ops/cpu/products.h"
 #include "model/ops/cpu/segment_sums.h"
+#include "model/ops/workspace.h"
 
 namespace zoetrope {
 
@@ -29,6 +30,21 @@ int64_t cpu_workspace_bytes(int num_threads, int64_t max_tokens, int64_t width, 
   const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
                                                    cpu::attention_backward_bytes(head_width, compute));
   return std::max({sums, products, attention}) + Arena::padded(max_tokens * 8) + int64_t(1 << 20);
+}
+
+int64_t cpu_workspace_in_use(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
+                             int64_t head_width, DType compute) {
+  const int64_t blocks = (max_tokens + cpu::kSumRows - 1) / cpu::kSumRows;
+  const int64_t sums = (2 * blocks + num_threads) * 4 * std::max(2 * width, ffn);
+  const int64_t attention = num_threads * std::max(cpu::attention_forward_bytes(head_width, compute),
+                                                   cpu::attention_backward_bytes(head_width, compute));
+  // oneDNN's own scratchpad stays below these.
+  int64_t products = 0;
+  if (compute != DType::kF32 && best_bf16_products() == Bf16Products::kPanels)
+    products = panel_workspace_bytes(num_threads, max_tokens, ffn, width);
+  if (compute != DType::kF32 && best_bf16_products() == Bf16Products::kWidened)
+    products = std::min<int64_t>(1024, max_tokens) * 4 * (ffn + width);
+  return std::max({sums, products, attention});
 }
 
 PrecisionSupport cpu_precision_support(DType compute) {
