@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "schedule/bound.h"
 #include "schedule/even_shards.h"
 #include "schedule/fixed_cost.h"
 #include "schedule/planner.h"
@@ -180,9 +181,56 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
   return plan;
 }
 
+namespace {
+
+/// True when the samples' least work on rings of `cp`, any scheme and place, takes all ranks longer than
+/// `give_up_ns`. Short samples first, which lose most by being split; the others count as whole.
+bool work_exceeds(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster,
+                  int64_t cp, int64_t give_up_ns) {
+  const __int128 most = static_cast<__int128>(give_up_ns) * cluster.num_slots;
+  __int128 work = 0;
+  for (int64_t tokens : sorted_lengths) work += cost.whole(tokens);
+  int64_t excess = 0;
+  for (size_t i = sorted_lengths.size(); i-- > 0 && work <= most;) {
+    const int64_t tokens = sorted_lengths[i];
+    if (i + 1 == sorted_lengths.size() || tokens != sorted_lengths[i + 1])
+      excess = cp > 1 && tokens >= cp ? least_split_work(cost, tokens, cp) - cost.whole(tokens) : 0;
+    work += excess;
+  }
+  return work > most;
+}
+
+/// Least time that the members of a group spend on a sample, on average, in 1 / cp ns.
+int64_t least_mean_ns(const FixedCost& cost, int64_t tokens, int64_t cp) {
+  return cp > 1 && tokens >= cp ? least_split_work(cost, tokens, cp) : cost.whole(tokens);
+}
+
+/// The same promise as `least_static_balanced_ns` where rings may have several schemes and places: which ones
+/// a group has is not known before it lies somewhere, but its slowest member takes the mean at least.
+int64_t least_with_schemes(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                           const Cluster& cluster, int64_t cp, int64_t give_up_ns) {
+  if (work_exceeds(sorted_lengths, cost, cluster, cp, give_up_ns - cost.allreduce)) return give_up_ns;
+  const int64_t num_groups = cluster.num_slots / cp;
+  GroupQueue queue(num_groups);
+  std::vector<int64_t> mean(static_cast<size_t>(num_groups), 0);
+  int64_t time = 0, least = 0, most = 0;
+  for (size_t i = 0; i < sorted_lengths.size(); ++i) {
+    if (i == 0 || sorted_lengths[i] != sorted_lengths[i - 1]) {
+      time = cost.even_shard(sorted_lengths[i], cp);
+      least = least_mean_ns(cost, sorted_lengths[i], cp);
+    }
+    int64_t& group = mean[size_t(queue.take(time).second)];
+    most = std::max(most, group += least);
+    if (most / cp >= give_up_ns) return give_up_ns;
+  }
+  return most / cp + cost.allreduce;
+}
+
+}  // namespace
+
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp, int64_t give_up_ns) {
-  if (cost.num_heads > 0) return 0;  // which scheme a ring gets is not known before it lies somewhere
+  if (cost.num_heads > 0) return least_with_schemes(sorted_lengths, cost, cluster, cp, give_up_ns);
   const int64_t num_groups = cluster.num_slots / cp;
   __int128 work = 0;
   int64_t time = 0;

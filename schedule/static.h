@@ -9,9 +9,10 @@
 
 namespace zoetrope {
 
-/// Time of the first member of the fullest group of `plan_static_balanced`, all-reduce included: the plan's
-/// makespan is at least that, and equal where the largest shards are the slowest. `sorted_lengths`
-/// descending. Stops early where it is sure to reach `give_up_ns`, and returns that then.
+/// Time of the first member of the fullest group of `plan_static_balanced`, all-reduce included (with
+/// exchange schemes the least time of its mean member): the plan's makespan is at least that, and without
+/// schemes equal where the largest shards are the slowest. `sorted_lengths` descending. Stops early where it
+/// is sure to reach `give_up_ns`, and returns that then.
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp, int64_t give_up_ns = INT64_MAX);
 
