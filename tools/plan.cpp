@@ -6,6 +6,7 @@
 
 #include "core/files.h"
 #include "tools/commands.h"
+#include "tools/plan_html.h"
 #include "tools/plan_problem.h"
 #include "tools/ranges.h"
 #include "tools/verdict_figures.h"
@@ -116,6 +117,14 @@ void print_json(const PlanProblem& problem, const std::vector<PlanReport>& repor
   }
 }
 
+void write_page(const PlanToolOptions& options, const PlanSteps& steps,
+                std::vector<std::vector<PlanReport>> reports, const std::string& failures,
+                const std::optional<Verdict>& verdict) {
+  if (options.html.empty()) return;
+  write_file_atomically(options.html, plan_html({steps.problem(0), steps.source(), steps.cap_source(),
+                                                 options.step, std::move(reports), failures, verdict}));
+}
+
 std::string answer(const std::optional<Verdict>& verdict) {
   return verdict ? "\n" + verdict_text(*verdict) : "";
 }
@@ -129,6 +138,7 @@ int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
   const bool all = options.plan.planner == "all";
   const PlanReport& chosen = all ? reports.back() : fastest_of(reports);
   if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen.plan) + "\n");
+  write_page(options, steps, step, failures, verdict);
   if (options.json) {
     if (all) print_json(problem, reports, verdict, "[");
     std::printf("%s\n", all ? "]" : report_json(problem, chosen).c_str());
@@ -155,6 +165,7 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
     if (i + 1 == options.steps) verdict = verdict_on(options, steps.problem(0), chosen);
     if (options.json) print_json(problem, chosen[size_t(i)], verdict, i == 0 ? "[" : ",\n ");
   }
+  write_page(options, steps, chosen, failures, verdict);
   if (options.json) std::printf("]\n");
   else std::fputs((steps_table(chosen, options.step) + failures + answer(verdict)).c_str(), stdout);
   return 0;
@@ -163,6 +174,7 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
 int run(PlanToolOptions options, const Command& command) {
   if (options.stages > 1 && !command.was_given("planner")) options.plan.planner = "pipeline";
   check(options, command);
+  if (!options.html.empty()) check_writable(options.html);
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
   return options.steps == 1 ? run_one(options, steps) : run_steps(options, steps);
 }
@@ -215,6 +227,7 @@ Command plan_command() {
   command.options.add_flag("steps", options->steps, "plan so many consecutive steps, with their sums");
   command.options.add_flag("json", options->json, "print JSON; times in the cost set's nanoseconds");
   command.options.add_flag("plan-out", options->plan_out, "write the plan to this file");
+  command.options.add_flag("html", options->html, "write a page that shows all this to this file");
   Command asked = command;  // shares the list of given flags
   command.run = [options, asked] { return run(*options, asked); };
   return command;

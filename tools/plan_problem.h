@@ -29,7 +29,7 @@ struct PlanTable : PlanOptions {
 struct PlanToolOptions {
   TrainConfig config;
   PlanTable plan;
-  std::string lengths, trace, execution = "free", plan_out;
+  std::string lengths, trace, execution = "free", plan_out, html;
   int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1, stages = 1;
   bool json = false;
 };

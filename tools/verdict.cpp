@@ -19,9 +19,13 @@ double gain_of(int64_t rival_ns, int64_t ours_ns) {
 
 std::string percent(double part) { return format_text("%.1f %%", 100 * part); }
 
-/// "12.3 % faster", "nothing (1.2 %)", "4.0 % slower".
+std::string faster(double gain) {
+  return gain >= 1 ? format_text("%.2f times as fast", 1 + gain) : percent(gain) + " faster";
+}
+
+/// "12.3 % faster", "2.50 times as fast", "nothing (1.2 %)", "4.0 % slower".
 std::string gain_words(double gain) {
-  if (gain >= kLeastGain) return percent(gain) + " faster";
+  if (gain >= kLeastGain) return faster(gain);
   if (gain > -kLeastGain) return "nothing (" + percent(gain) + ")";
   return percent(1 / (1 + gain) - 1) + " slower";
 }
@@ -46,7 +50,8 @@ void add_headline(const VerdictFigures& f, Verdict& verdict) {
       "the best balanced static plan" +
       (f.balanced.cp > 0 ? format_text(" (CP %lld)", static_cast<long long>(f.balanced.cp)) : std::string());
   if (verdict.pays)
-    verdict.headline = "It pays: " + ours + " is " + percent(verdict.gain) + " faster than " + best + ".";
+    verdict.headline = "It pays: " + ours + " is " + faster(verdict.gain) +
+                       (verdict.gain >= 1 ? " as " : " than ") + best + ".";
   else if (verdict.gain > -kLeastGain)
     verdict.headline =
         "It does not pay: against " + best + " " + ours + " gains nothing (" + percent(verdict.gain) + ").";
@@ -168,6 +173,9 @@ Verdict verdict_of(const VerdictFigures& figures) {
   Verdict verdict;
   add_headline(figures, verdict);
   add_rivals(figures, verdict);
+  if (figures.num_steps > 1 && figures.first_balanced_ns > 0)
+    verdict.reasons.push_back("What follows is of the first step, where " + figures.ours + " gains " +
+                              percent(gain_of(figures.first_balanced_ns, figures.first_ours_ns)) + ".");
   add_lengths(figures, verdict);
   add_balanced(figures, verdict);
   add_changes(figures, verdict);

@@ -28,6 +28,7 @@ struct VerdictFigures {
   int64_t ours_ns = 0, bound_ns = 0;
   VerdictRival balanced{"static-balanced"};
   std::vector<VerdictRival> others;
+  int64_t num_steps = 1;
   int64_t num_samples = 0, num_ranks = 0, tokens_per_rank = 0;
   int64_t total_tokens = 0, shortest = 0, longest = 0;
   int64_t num_above_cap = 0, tokens_above_cap = 0;   ///< samples that fit no rank whole

@@ -118,6 +118,7 @@ std::vector<VerdictTrial> verdict_trials(const PlanProblem& problem) {
 VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::vector<PlanReport>>& steps) {
   VerdictFigures figures;
   figures.ours = our_planner(first);
+  figures.num_steps = int64_t(steps.size());
   figures.ours_ns = sum_of(figures.ours, steps).total_ns;
   figures.balanced = sum_of("static-balanced", steps);
   for (const char* planner : {"static", "greedy-waves", "bags", "dynamic"})

@@ -122,7 +122,8 @@ TEST(Timeline, ShowsEverySpan) {
   const std::string html =
       timeline_html({{"elastic", 0, false, {step_of(plan_of_equal_slots(2, {5}), {5, 5}, 10)}}}, {m});
   size_t bars = 0;
-  for (size_t at = html.find("<rect"); at != std::string::npos; at = html.find("<rect", at + 1)) ++bars;
+  for (size_t at = html.find(" ms</title>"); at != std::string::npos; at = html.find(" ms</title>", at + 1))
+    ++bars;
   EXPECT_EQ(bars, 4u);
   EXPECT_EQ(html.find("http"), std::string::npos);  // self-contained
 }

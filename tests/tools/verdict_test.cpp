@@ -56,6 +56,13 @@ TEST(Verdict, NamesSmallGainsNothing) {
   expect_says(much, "The bound leaves 25.0 % over balanced static CP at most; elastic gets 25.0 %.");
 }
 
+TEST(Verdict, LargeGainsAreFactors) {
+  VerdictFigures figures = figures_of(100, 399);
+  figures.others = {{"static", 0, 2000}};
+  expect_says(verdict_of(figures), "elastic is 3.99 times as fast as the best balanced static plan (CP 4).");
+  expect_says(verdict_of(figures), "Over static: 2.00 times as fast.");
+}
+
 TEST(Verdict, SaysSoWhenOursIsSlower) {
   const Verdict verdict = verdict_of(figures_of(125, 100));
   EXPECT_FALSE(verdict.pays);
@@ -193,6 +200,8 @@ TEST(VerdictOnProblems, StepsAddUp) {
   EXPECT_EQ(two.balanced.total_ns, 2 * one.balanced.total_ns);
   EXPECT_EQ(two.first_ours_ns, one.first_ours_ns);
   EXPECT_EQ(two.balanced.cp, one.balanced.cp);
+  expect_says(verdict_of(two), "What follows is of the first step");
+  expect_silent(verdict_of(one), "What follows is of the first step");
   reports.erase(reports.begin());
   reports.erase(reports.begin(), reports.end() - 1);
   const VerdictFigures none = verdict_figures(problem, {reports});
