@@ -10,24 +10,28 @@ namespace {
 // Note [Wave bound]
 // In lock-step a step takes T = sum of the waves' lengths. Slot-time G T (G slots, without the all-reduce)
 // is the ideal work I = sum of S d(S), with d(S) = linear + quadratic S the least that a token of a sample of
-// S tokens costs wherever it lies (Note [Least shares]: a shard of k tokens costs at least k d), plus waste:
-// all the rest, idle slots, overheads, transfers that nothing hides. No wave's waste is negative.
+// S tokens costs (Note [Least shares]: all ranks of a sample together spend S d or more), plus waste: all the
+// rest, idle slots, overheads, transfers that nothing hides. No wave's waste is negative.
 //  1. Take any sample j and the number c of its shards; c >= S / cap. Its wave is as long as the mean of its
-//     slots at least: by Jensen (h is convex) t = wave + W(c) / c, whole(S) + wave for c = 1, however uneven
-//     the shards. Let the wave take t' >= t. Its c slots spend c t or more on the sample and so at most
-//     c (t' - t) on others; the other G - c slots hold at most (G - c) cap tokens, whose ideal work is at
-//     most U((G - c) cap), the densest ones of all other samples, and at most (G - c) t'. So the wave's
-//     waste, G t' less the ideal work in it, is at least
-//         G t' - S d(S) - c (t' - t) - min(U, (G - c) t'),
-//     which does not fall with t': at least c t - S d(S) + max(0, (G - c) t - U). The least over c holds.
-//  2. The other waves have waste too. Sample i wastes e_i = W(c_i) - S d(S) or more, c_i the fewest slots of
-//     the cap, or its segment overhead if it can be whole; samples in the wave of j have at most G cap tokens
-//     together, so the rest wastes at least the sum of all e less the most that so many tokens carry
-//     (fractional knapsack). And the tokens that are not in that wave fill (tokens - G cap) / cap slots of
-//     other waves at least, each with the wave overhead.
-// Proved for rings of alike links only: all-to-all shares attention by heads, so that a shard may cost less
-// than k d, and rings over more nodes or with other schemes may waste less on more slots. There the bound is
-// 0. The bound is the largest over samples j of (I + 1 + 2) / G. All sums are exact, in units of 2^-32 ns.
+//     slots at least: t = wave + W(c) / c with W(c) the least work of all schemes and places of c ranks, for
+//     c = 1 whole(S), however uneven the shards. Let the wave take t' >= t. The ideal work X of others in it:
+//      - Rings: a shard of k tokens costs k d or more where it lies. The c slots spend c t or more on j and
+//      so
+//        at most c (t' - t) on others; the other G - c slots hold at most (G - c) cap tokens, whose ideal
+//        work is at most U((G - c) cap), the densest ones of all other samples. So X <= U + c (t' - t).
+//      - Where heads are exchanged for tokens attention may be computed on another slot than where the tokens
+//        lie, but what is linear is not: m tokens of others on the c slots take m linear <= c (t' - t), and
+//        m <= c cap - S. So X <= U((G - c) cap + m).
+//     The wave wastes G t' - S d(S) - X, and never less than c t - S d(S), what j itself wastes. With rings
+//     the least is at t' = t. With heads a token more on the c slots takes G linear / c of slot-time, which
+//     pays while it is denser than that: the least is G t - S d - U((G - c) cap) - sum of (d - G linear / c)
+//     over the next densest tokens for which this is positive. The least over c holds.
+//  2. The other waves have waste too. Sample i wastes e_i = W_i - S d(S) or more, W_i the least work on any
+//     number of slots that the cap allows, or its segment overhead if it can be whole; samples in the wave of
+//     j have at most G cap tokens together, so the rest wastes at least the sum of all e less the most that
+//     so many tokens carry (fractional knapsack). And the tokens that are not in that wave fill (tokens - G
+//     cap) / cap slots of other waves at least, each with the wave overhead.
+// The bound is the largest over samples j of (I + 1 + 2) / G. All sums are exact, in units of 2^-32 ns.
 
 using Exact = __int128;
 
@@ -60,6 +64,11 @@ class WaveBound {
   int64_t work_on(int64_t tokens, int64_t cp) const {
     return cp == 1 ? cost_.whole(tokens) : least_split_work(cost_, tokens, cp);
   }
+  /// On any slots that the cap allows.
+  int64_t least_work(int64_t tokens) const {
+    constexpr int64_t kAnyTime = int64_t(1) << 61;
+    return bound_of_sample(cost_, cluster_, tokens, kAnyTime).work;
+  }
 
   /// Ideal work of the densest `room` tokens that are not sample j's.
   Exact densest(size_t j, int64_t room) const {
@@ -81,12 +90,26 @@ class WaveBound {
     Exact least = -1;
     for (int64_t cp = fewest_slots(tokens); cp <= std::min(num_slots, tokens); ++cp) {
       const Exact own = in_units(work_on(tokens, cp)) + in_units(cost_.wave) * cp;
-      const Exact idle =
-          own / cp * (num_slots - cp) - densest(j, (num_slots - cp) * cluster_.tokens_per_slot);
+      const int64_t room = (num_slots - cp) * cluster_.tokens_per_slot;
+      Exact idle = own / cp * (num_slots - cp) - densest(j, room);
+      if (cost_.num_heads > 0) idle -= gain_of_more(j, cp, room);
       const Exact waste = own - ideal(tokens) + std::max<Exact>(0, idle);
       if (least < 0 || waste < least) least = waste;
     }
     return std::max<Exact>(0, least);
+  }
+
+  /// Of the tokens after the densest `room`, as far as they pay beside sample j on its `cp` slots.
+  Exact gain_of_more(size_t j, int64_t cp, int64_t room) const {
+    const Exact per_token = Exact(cost_.linear) * cluster_.num_slots;  // times 1 / cp
+    const auto pays = [&](int64_t tokens) {
+      return (Exact(cost_.linear) + Exact(cost_.quadratic) * tokens) * cp > per_token;
+    };
+    const size_t dense =
+        size_t(std::partition_point(lengths_.begin(), lengths_.end(), pays) - lengths_.begin());
+    const int64_t paying = tokens_before_[dense] - (j < dense ? lengths_[j] : 0);
+    const int64_t more = std::clamp<int64_t>(paying - room, 0, cp * cluster_.tokens_per_slot - lengths_[j]);
+    return more == 0 ? 0 : densest(j, room + more) - densest(j, room) - per_token * more / cp;
   }
 
   /// Item 2 of the note.
@@ -96,7 +119,7 @@ class WaveBound {
     std::vector<std::pair<Exact, int64_t>> extras;  // (waste, tokens)
     Exact sum = 0;
     for (int64_t tokens : lengths_) {
-      const Exact extra = std::max<Exact>(0, in_units(work_on(tokens, fewest_slots(tokens))) - ideal(tokens));
+      const Exact extra = std::max<Exact>(0, in_units(least_work(tokens)) - ideal(tokens));
       extras.emplace_back(extra, tokens);
       sum += extra;
     }
@@ -123,7 +146,7 @@ class WaveBound {
 
 int64_t wave_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                         const Cluster& cluster) {
-  if (sorted_lengths.empty() || cost.num_heads > 0 || cost.has_nodes(cluster.num_slots)) return 0;
+  if (sorted_lengths.empty()) return 0;
   return WaveBound(sorted_lengths, cost, cluster).search();
 }
 

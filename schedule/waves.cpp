@@ -186,9 +186,16 @@ class WaveSearch {
       for (int64_t percent : {1, 2, 4, 8}) levels.push_back(least + least * percent / 100);
     } else {
       for (int i = 0; i < effort_.coarse; ++i, level -= level / 5) levels.push_back(level);
-      for (int64_t cp = fewest; cp < fewest + effort_.ring_sizes && cp <= std::min(cluster.num_slots, tokens);
-           ++cp)
+      const int64_t most = std::min(cluster.num_slots, tokens);
+      for (int64_t cp = fewest; cp < fewest + effort_.ring_sizes && cp <= most; ++cp)
         levels.push_back(cost.even_ring(tokens, cp) + cost.wave);
+      if (batch_.has_places)
+        for (int64_t cp = most, least = INT64_MAX; cp >= fewest; --cp) {
+          const int64_t ns = cost.even_ring(tokens, cp);
+          if (cp * ns >= least) continue;
+          least = cp * ns;
+          levels.push_back(ns + cost.wave);
+        }
     }
     std::sort(levels.begin(), levels.end());
     levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
@@ -234,7 +241,9 @@ WaveBatch::WaveBatch(const std::vector<int64_t>& lengths, const CostModel& cost_
     const int64_t cap = cluster.tokens_per_slot, fewest = (tokens.back() + cap - 1) / cap;
     int64_t work = whole_ns.back(), usual = work;
     if (fewest > 1) {
-      work = std::max(work, least_split_work(cost, tokens.back(), fewest));
+      constexpr int64_t kAnyTime = int64_t(1) << 61;
+      work = has_places ? bound_of_sample(cost, cluster, tokens.back(), kAnyTime).work
+                        : std::max(work, least_split_work(cost, tokens.back(), fewest));
       usual = INT64_MAX;
       const int64_t most = has_places ? std::min(2 * fewest + 8, cluster.num_slots) : fewest;
       for (int64_t cp = fewest; cp <= most; ++cp)
@@ -253,7 +262,8 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
   WaveSearch search(batch);
   search.run({.coarse = 6, .ring_sizes = 4});
   // Good enough: 0.2 % above the mean of all slots. Else a wider search, the wider the fewer the items.
-  const int64_t mean = batch.total_ns / cluster.num_slots;
+  int64_t mean = batch.total_ns / cluster.num_slots;
+  if (batch.has_places) mean = std::max(mean, lower_bound(lengths, cost, cluster) - batch.cost.allreduce);
   const auto is_good = [&] { return search.best_ns() <= mean + mean / 512; };
   if (batch.has_places && !is_good()) search.run({.coarse = 6, .style = {.on_nodes = true}});
   if (batch.num_items() <= kMediumBatch) {

@@ -110,17 +110,22 @@ void WaveFiller::place_rings(FreeItems& free) {
   constexpr int kFailures = 6;  // so many that find no place end the search for more
   constexpr int64_t kHighest = int64_t(1) << 60;
   int failures = 0;
+  int64_t first_waste = 0;  // sixteenths
   for (int64_t item = free.first_from(0); item < batch_.num_items() && failures < kFailures;) {
     const int64_t tokens = batch_.tokens[size_t(item)], usual = batch_.usual_ns[size_t(item)];
     const bool fits_cap = tokens <= batch_.cluster.tokens_per_slot;
     if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;
-    bool placed = pour(item, INT64_MAX,
-                       wave_.pieces.empty() ? INT64_MAX : usual + usual / 16 * style_.waste_sixteenths);
+    const bool is_first = wave_.pieces.empty();
+    bool placed =
+        pour(item, INT64_MAX,
+             is_first ? INT64_MAX : usual + usual / 16 * std::max(style_.waste_sixteenths, first_waste));
     while (!placed && wave_.pieces.empty() && level_ < kHighest) {
       level_ += level_ / 32 + 1;
       if (fits_cap && batch_.whole_ns[size_t(item)] + batch_.cost.wave <= level_) return;
       placed = pour(item, INT64_MAX, INT64_MAX);
     }
+    if (is_first && batch_.has_places)  // no more than the level asks of all items of its length
+      first_waste = (used_ns_ - batch_.cost.wave * batch_.cluster.num_slots - usual) / (usual / 16 + 1) + 1;
     int64_t next = item + 1;
     if (placed) {
       free.take(batch_, item);
