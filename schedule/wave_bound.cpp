@@ -1,5 +1,6 @@
 // Lower bound on the makespan of any plan whose waves run in lock-step.
 #include <algorithm>
+#include <optional>
 
 #include "schedule/bound.h"
 #include "schedule/waves.h"
@@ -87,16 +88,16 @@ class WaveBound {
   /// Item 1 of the note.
   Exact waste_around(size_t j) const {
     const int64_t tokens = lengths_[j], num_slots = cluster_.num_slots;
-    Exact least = -1;
+    std::optional<Exact> least;  // a waste may be some units below 0: the least work is rounded down
     for (int64_t cp = fewest_slots(tokens); cp <= std::min(num_slots, tokens); ++cp) {
       const Exact own = in_units(work_on(tokens, cp)) + in_units(cost_.wave) * cp;
       const int64_t room = (num_slots - cp) * cluster_.tokens_per_slot;
       Exact idle = own / cp * (num_slots - cp) - densest(j, room);
       if (cost_.num_heads > 0) idle -= gain_of_more(j, cp, room);
       const Exact waste = own - ideal(tokens) + std::max<Exact>(0, idle);
-      if (least < 0 || waste < least) least = waste;
+      least = std::min(least.value_or(waste), waste);
     }
-    return std::max<Exact>(0, least);
+    return std::max<Exact>(0, least.value_or(0));
   }
 
   /// Of the tokens after the densest `room`, as far as they pay beside sample j on its `cp` slots.

@@ -3,14 +3,17 @@
 // (waves.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "schedule/cost.h"
+#include "schedule/even_prices.h"
 #include "schedule/fixed_cost.h"
 #include "schedule/plan.h"
+#include "schedule/slot_heap.h"
 
 namespace zoetrope {
 
@@ -18,6 +21,8 @@ namespace zoetrope {
 struct WaveBatch {
   WaveBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set, const Cluster& cluster_value);
   int64_t num_items() const { return int64_t(tokens.size()); }
+  /// An even ring of the item: its slowest and its first member.
+  const EvenPrices::Price& even(int64_t item, int64_t cp) const { return even_prices.of(cost, item, cp); }
 
   std::vector<int64_t> sample, tokens, whole_ns;  ///< by item
   std::vector<int64_t> work_ns;                   ///< the least on the fewest slots that the cap allows
@@ -27,12 +32,14 @@ struct WaveBatch {
   FixedCost cost;
   Cluster cluster;
   int64_t total_tokens = 0, total_ns = 0;
+  mutable EvenPrices even_prices;  ///< a cache
 };
 
 /// The items that lie in no wave yet.
 class FreeItems {
  public:
   explicit FreeItems(const WaveBatch& batch);
+  FreeItems(const WaveBatch& batch, std::vector<int32_t> items);  ///< only these; repeated ones count once
   /// First free item from `item` on; num_items() when there is none.
   int64_t first_from(int64_t item);
   /// The item lies in a wave now.
@@ -48,11 +55,13 @@ class FreeItems {
 struct WavePiece {
   int32_t item = 0, slot = 0;
   int64_t tokens = 0;
+  bool operator<(const WavePiece& other) const { return item < other.item; }
 };
 struct FilledWave {
   std::vector<WavePiece> pieces;
   int64_t length_ns = 0;  ///< of the fullest slot, wave overhead included
   int64_t work_ns = 0;    ///< of its items, had none been split
+  int32_t longest_item() const { return std::min_element(pieces.begin(), pieces.end())->item; }
 };
 
 /// What is left to a wave: any free items, or all of them.
@@ -63,29 +72,6 @@ struct FillStyle {
   int64_t waste_sixteenths = 2;  ///< by which rings beside a longer one may take more than usual
   bool short_shards = false;     ///< rings leave a member little rather than room in the others
   bool on_nodes = false;         ///< even rings leave whole nodes free, not the fullest slots
-};
-
-/// Slots by nanoseconds, the emptiest first; equals by number, so that rings of empty slots lie on few nodes.
-class SlotHeap {
- public:
-  bool empty() const { return size() == 0; }
-  int64_t size() const { return int64_t(entries_.size()); }
-  int top() const { return entries_[0].slot; }
-  void clear() { entries_.clear(); }
-  void push(int64_t ns, int slot);  ///< adds a slot
-  void pop();                       ///< removes the top slot
-  void replace_top(int64_t ns);     ///< the top slot now has so many
-
- private:
-  struct Entry {
-    int64_t ns;
-    int slot;
-  };
-  static bool is_before(const Entry& a, const Entry& b) {
-    return a.ns < b.ns || (a.ns == b.ns && a.slot < b.slot);
-  }
-  void sift_down(Entry entry);
-  std::vector<Entry> entries_;
 };
 
 /// Fills one wave after another; keeps its work space.

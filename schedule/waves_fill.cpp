@@ -17,6 +17,24 @@ FreeItems::FreeItems(const WaveBatch& batch)
   std::iota(next_.begin(), next_.end(), 0);
 }
 
+FreeItems::FreeItems(const WaveBatch& batch, std::vector<int32_t> items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  next_.resize(size_t(batch.num_items()) + 1);
+  int32_t after = int32_t(batch.num_items());
+  next_[size_t(after)] = after;
+  for (int32_t item = after - 1; item >= 0; --item) {
+    if (!items.empty() && items.back() == item) {
+      items.pop_back();
+      after = item;
+      ++count;
+      tokens += batch.tokens[size_t(item)];
+      work_ns += batch.work_ns[size_t(item)];
+    }
+    next_[size_t(item)] = after;
+  }
+}
+
 int64_t FreeItems::first_from(int64_t item) {
   size_t at = size_t(item);
   while (next_[at] != int32_t(at)) {
@@ -31,33 +49,6 @@ void FreeItems::take(const WaveBatch& batch, int64_t item) {
   --count;
   tokens -= batch.tokens[size_t(item)];
   work_ns -= batch.work_ns[size_t(item)];
-}
-
-void SlotHeap::push(int64_t ns, int slot) {
-  const Entry entry{ns, slot};
-  size_t at = entries_.size();
-  entries_.push_back(entry);
-  for (; at > 0 && is_before(entry, entries_[(at - 1) / 2]); at = (at - 1) / 2)
-    entries_[at] = entries_[(at - 1) / 2];
-  entries_[at] = entry;
-}
-
-void SlotHeap::pop() {
-  const Entry last = entries_.back();
-  entries_.pop_back();
-  if (!entries_.empty()) sift_down(last);
-}
-
-void SlotHeap::replace_top(int64_t ns) { sift_down({ns, entries_[0].slot}); }
-
-void SlotHeap::sift_down(Entry entry) {
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < entries_.size(); at = child) {
-    if (child + 1 < entries_.size() && is_before(entries_[child + 1], entries_[child])) ++child;
-    if (!is_before(entries_[child], entry)) break;
-    entries_[at] = entries_[child];
-  }
-  entries_[at] = entry;
 }
 
 WaveFiller::WaveFiller(const WaveBatch& batch)

@@ -42,9 +42,10 @@ bool WaveFiller::pour_evenly(int64_t item, int64_t most_slots, int64_t most_ns) 
   constexpr int kAttempts = 16;  // ring sizes for which slots are looked for
   for (int64_t cp = std::max<int64_t>(2, (tokens + cap - 1) / cap); cp <= most_slots && attempts < kAttempts;
        ++cp) {
-    const int64_t ns = batch_.cost.even_ring(tokens, cp), most = (tokens + cp - 1) / cp;
+    const EvenPrices::Price& price = batch_.even(item, cp);
+    const int64_t ns = price.slowest, most = (tokens + cp - 1) / cp;
     if (ns > level_ - batch_.cost.wave) continue;
-    if (most_ns != INT64_MAX && cp * batch_.cost.even_shard(tokens, cp) > most_ns) continue;
+    if (most_ns != INT64_MAX && cp * price.first > most_ns) continue;
     ++attempts;
     if (!(style_.on_nodes ? find_nodes(cp, most, ns) : find_emptiest(cp, most, ns))) continue;
     if (!settle(item, most_ns)) continue;
