@@ -76,6 +76,22 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   return memory;
 }
 
+Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Workload& workload) {
+  const Precision precision = Precision::from_name(config.numerics.precision);
+  const int64_t state = state_bytes_of(config);
+  const MemoryModel memory = memory_model_of(config, num_threads, workload, state);
+  const std::vector<Parameter> list = list_parameters(config.model);
+  Footprint parts;
+  parts.activations = memory;
+  parts.gradients = (list.back().offset + list.back().size) * int64_t(size_of(precision.wide));
+  parts.optimizer = (config.optimisation.ema_decay > 0 ? 3 : 2) * parts.gradients;
+  parts.weights = state - parts.gradients - parts.optimizer;
+  parts.buffers = ContextAttention::buffer_bytes(config.model, precision, 0) + workload.payload_bytes();
+  parts.buffers_per_cap_token = memory.per_cap_token;
+  parts.workspace = memory.persistent - state - parts.buffers;
+  return parts;
+}
+
 MemoryModel expected_memory(const ModelConfig& model, Precision precision, int num_threads,
                             int64_t max_tokens, int64_t persistent_bytes) {
   const ActivationBytes activations = activation_bytes(model, precision);

@@ -7,6 +7,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/memory.h"
+#include "tools/footprint.h"
 #include "tools/train_config.h"
 
 namespace zoetrope {
@@ -35,6 +36,8 @@ int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t toke
 /// Bytes of a rank as figures linear in its caps. `state_bytes`: parameters, gradients, optimizer.
 MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
                             int64_t state_bytes);
+/// The same by parts, from the config alone.
+Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Workload& workload);
 /// What a run is expected to use, where `memory_model_of` gives what must be reserved: work space as the
 /// operators use it on micro-batches of up to `max_tokens`, tensors without padding. `persistent_bytes`:
 /// everything outside the arena.

@@ -42,6 +42,7 @@ void check(const PlanToolOptions& options, const Command& command) {
   Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);
   Ranges().between("samples", options.samples, command.was_given("samples") ? 1 : 0, kMostSamples);
   check_sources(options, command);
+  options.planned.check(command.was_given("execution") && options.execution == "free", options.stages);
   Ranges().between("stages", options.stages, 1, kMostStages);
   require(options.stages == 1 || options.execution == "free",
           "plan: pipelines of --stages run neither free nor in waves; leave --execution out");
@@ -147,6 +148,7 @@ int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
   print_problem(problem, steps);
   std::fputs((summary_table(reports) + failures + answer(verdict)).c_str(), stdout);
   if (!all) std::printf("\n%s", rank_table(problem, chosen).c_str());
+  std::printf("\n%s", memory_text(problem.memory, problem.cluster, chosen.peak_bytes).c_str());
   return 0;
 }
 
@@ -173,6 +175,7 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
 
 int run(PlanToolOptions options, const Command& command) {
   if (options.stages > 1 && !command.was_given("planner")) options.plan.planner = "pipeline";
+  options.precision_was_given = command.was_given("precision");
   check(options, command);
   if (!options.html.empty()) check_writable(options.html);
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
@@ -204,6 +207,7 @@ Command plan_command() {
   command.options.add_table("optimisation", config.optimisation);
   command.options.add_table("numerics", config.numerics);
   command.ignored_tables = {"flow", "checkpoint"};
+  options->planned.add_to(command.options);
   command.options.add_flag(
       "lengths", options->lengths,
       "file with one length in tokens a line, a CSV column 'tokens', or JSON lines with a key "

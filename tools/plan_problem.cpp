@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "core/check.h"
+#include "schedule/data_sheets.h"
 #include "schedule/order.h"
 #include "schedule/trace.h"
 #include "tools/length_file.h"
@@ -34,33 +36,56 @@ PlanSteps::PlanSteps(const PlanToolOptions& options, bool whole_file)
     throw UsageError(join_message("plan: '", options.lengths, "' holds ", lengths_.size(),
                                   " lengths, and one step at most ", kMostSamples,
                                   "; give --batch, the samples of a step (and --step, which one)"));
-  cost_ = find_cost(options.plan.cost.empty() ? "data-sheet" : options.plan.cost);
+  set_cost();
   set_cluster(features);
-  cluster_.execution = execution_of(options.execution);
+  if (cluster_.execution == Execution::kFree) cluster_.execution = execution_of(options.execution);
+}
+
+void PlanSteps::set_cost() {
+  const PlannedModel& planned = options_.planned;
+  const std::string given = options_.plan.cost;
+  if (planned.is_given()) {
+    const ModelConfig& model = options_.config.model;
+    const std::optional<CostModel> found =
+        find_data_sheet(given.empty() ? "h100" : given, planned.network(model), planned.recompute(model));
+    if (found) {
+      cost_ = *found;
+      return;
+    }
+  }
+  cost_ = find_cost(given.empty() ? "data-sheet" : given);
+}
+
+Workload PlanSteps::workload(int64_t features) const {
+  if (whole_file_)
+    return {*std::max_element(lengths_.begin(), lengths_.end()),
+            std::accumulate(lengths_.begin(), lengths_.end(), int64_t(0)), int64_t(lengths_.size()),
+            features};
+  return workload_of(lengths_, options_.trace.empty() ? options_.plan.batch : options_.samples, features);
 }
 
 void PlanSteps::set_cluster(int64_t features) {
   const int64_t ranks = std::max<int64_t>(1, options_.config.parallel.ranks);
-  if (options_.tokens_per_rank > 0) {
-    cluster_ = {ranks, options_.tokens_per_rank, 0};
-    cap_source_ = "as given";
-    return;
+  TrainConfig config = options_.config;
+  config.plan = options_.plan;
+  const bool as_given = options_.tokens_per_rank > 0;
+  cluster_ = {ranks, options_.tokens_per_rank, 0};
+  cap_source_ = "as given";
+  if (options_.planned.is_given()) {
+    const bool named = options_.planned.model != "config" && !options_.precision_was_given;
+    memory_ = memory_of_model(options_.planned, config, named ? "bf16" : config.numerics.precision, cost_,
+                              ranks, options_.stages);
+    cluster_ = caps_within(memory_, ranks, workload(features), options_.tokens_per_rank);
+    cluster_.execution = options_.planned.is_in_lock_step() ? Execution::kWaves : Execution::kFree;
+    if (!as_given) cap_source_ = memory_.limit_source;
+  } else if (!as_given) {
+    memory_ = memory_of_run(config, cost_, ranks, workload(features));
+    const MemoryModel memory = memory_.stages.front().memory();
+    cluster_ = caps_of(memory, ranks, workload(features), memory_.limit);
+    cap_source_ =
+        join_message(memory_.limit_source, "; the plan's peak is at most ", peak_bytes(memory, cluster_));
+    if (options_.stages > 1) memory_ = {};  // the backend has no pipelines
   }
-  Workload workload;
-  if (whole_file_)
-    workload = {*std::max_element(lengths_.begin(), lengths_.end()),
-                std::accumulate(lengths_.begin(), lengths_.end(), int64_t(0)), int64_t(lengths_.size()),
-                features};
-  else
-    workload =
-        workload_of(lengths_, options_.trace.empty() ? options_.plan.batch : options_.samples, features);
-  const int64_t bytes = memory_limit(options_.plan, cost_, ranks);
-  const int threads = threads_per_rank(options_.config.parallel, int(ranks));
-  const MemoryModel memory =
-      memory_model_of(options_.config, threads, workload, state_bytes_of(options_.config));
-  cluster_ = caps_of(memory, ranks, workload, bytes);
-  cap_source_ =
-      join_message("from ", bytes, " bytes per rank; the plan's peak is ", peak_bytes(memory, cluster_));
 }
 
 PlanProblem PlanSteps::problem(int64_t index) const {
@@ -68,6 +93,7 @@ PlanProblem PlanSteps::problem(int64_t index) const {
   problem.cost = cost_;
   problem.cluster = cluster_;
   problem.stages = options_.stages;
+  problem.memory = memory_;
   if (!options_.trace.empty()) {
     const auto first = lengths_.begin() + index * options_.samples;
     problem.lengths.assign(first, first + options_.samples);

@@ -29,9 +29,11 @@ struct PlanTable : PlanOptions {
 struct PlanToolOptions {
   TrainConfig config;
   PlanTable plan;
+  PlannedModel planned;
   std::string lengths, trace, execution = "free", plan_out, html;
   int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1, stages = 1;
   bool json = false;
+  bool precision_was_given = false;  ///< as a flag; else --model of a name is planned in bf16
 };
 
 /// The problems of consecutive steps: samples of a data set, a file of lengths or a trace.
@@ -47,12 +49,15 @@ class PlanSteps {
   const std::string& cap_source() const { return cap_source_; }
 
  private:
+  void set_cost();
   void set_cluster(int64_t features);
+  Workload workload(int64_t features) const;
   const PlanToolOptions& options_;
   bool whole_file_ = false;
   std::vector<int64_t> lengths_;  ///< of all samples there are, of a trace those of the steps
   CostModel cost_;
   Cluster cluster_;
+  PlanMemory memory_;
   std::string source_, cap_source_;
 };
 

@@ -99,6 +99,8 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
   report.plan_milliseconds = passed.count();
   validate_plan(report.plan, problem.lengths, problem.cluster.num_slots);
+  if (!problem.memory.stages.empty())
+    report.peak_bytes = checked_peak_bytes(problem.memory, report.plan, problem.cluster);
   report.makespan = makespan_of(problem, report.plan);
   report.bound_ns = bound_of(problem, problem.lengths);
   report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots * problem.stages);
@@ -184,8 +186,17 @@ std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
           format_text("%5zu %5zu %8lld  %s\n", w, slot, static_cast<long long>(tokens_of(wave.slots[slot])),
                       holdings(problem, wave.slots[slot], ring_sizes).c_str());
   }
-  for (size_t slot = 0; slot < report.makespan.busy_ns.size(); ++slot)
-    text += format_text("rank %zu busy %.3f ms\n", slot, double(report.makespan.busy_ns[slot]) / 1e6);
+  const size_t stages = size_t(problem.stages);
+  for (size_t slot = 0; slot < report.makespan.busy_ns.size(); ++slot) {
+    text += format_text("rank %zu busy %.3f ms", slot, double(report.makespan.busy_ns[slot]) / 1e6);
+    if (!report.peak_bytes.empty()) {
+      const auto first = report.peak_bytes.begin() + int64_t(slot * stages);
+      text += format_text(", peak %.3f of %.3f GB",
+                          1e-9 * double(*std::max_element(first, first + int64_t(stages))),
+                          1e-9 * double(problem.memory.limit));
+    }
+    text += "\n";
+  }
   return text;
 }
 
@@ -246,6 +257,8 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"split_samples", report.split_samples},
                                 {"largest_ring", report.largest_ring},
                                 {"cp_sizes", cp_sizes_of(report.plan)},
+                                {"peak_bytes", report.peak_bytes},
+                                {"memory_limit", problem.memory.limit},
                                 {"plan_hash", hex64(hash_of(report.plan))},
                                 {"fastest", report.fastest},
                                 {"smallest", report.smallest}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/planner.h"
+#include "tools/plan_memory.h"
 #include "tools/verdict.h"
 
 namespace zoetrope {
@@ -17,6 +18,7 @@ struct PlanReport {
   Plan plan;
   Makespan makespan;
   int64_t bound_ns = 0, ideal_ns = 0;
+  std::vector<int64_t> peak_bytes;  ///< by rank, with pipelines by slot and stage; empty: not known
   double plan_milliseconds = 0;
   double moved = 0;  ///< sum of (ring size - 1) x length / sum of lengths
   int64_t split_samples = 0, largest_ring = 1;
@@ -36,6 +38,7 @@ struct PlanProblem {
   CostModel cost;
   Cluster cluster;
   int64_t stages = 1;  ///< more than 1: the cluster's slots are pipelines of so many stages, run 1F1B
+  PlanMemory memory;
 };
 
 /// "free" or "waves", as in flags and files.
