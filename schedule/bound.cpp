@@ -25,45 +25,92 @@ SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64
   return bound_of_split(cost, cluster, tokens, time);
 }
 
+namespace {
+
+/// Conditions 1-4 of the note for one batch, lengths counted.
+class DualBound {
+ public:
+  DualBound(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster)
+      : cost_(cost), cluster_(cluster), num_samples_(int64_t(sorted_lengths.size())) {
+    for (int64_t tokens : sorted_lengths) {
+      if (lengths_.empty() || lengths_.back().tokens != tokens) lengths_.push_back({tokens, 0, 0});
+      ++lengths_.back().number;
+      total_tokens_ += tokens;
+    }
+    for (size_t i = lengths_.size(); i-- > 0;)
+      lengths_[i].whole_from = lengths_[i].number * cost.whole(lengths_[i].tokens) +
+                               (i + 1 < lengths_.size() ? lengths_[i + 1].whole_from : 0);
+  }
+
+  int64_t whole_ns() const { return lengths_.empty() ? 0 : lengths_[0].whole_from; }
+
+  /// The time that all ranks need together for what must be done where everything ends within `time`, per
+  /// rank; kNever: something can't. The time is feasible if that is no more. Falls with the time.
+  int64_t needed(int64_t time) const {
+    if (time < cost_.wave) return kNever;
+    int64_t segments = num_samples_;
+    __int128 work = 0;
+    for (const Length& length : lengths_) {
+      const SampleBound sample = bound_of_sample(cost_, cluster_, length.tokens, time - cost_.wave);
+      if (sample.cp == 0) return kNever;
+      if (sample.cp == 1) {  // descending: all the rest is whole too
+        work += length.whole_from;
+        break;
+      }
+      work += static_cast<__int128>(length.number) * sample.work;
+      segments += length.number * (sample.cp - 1);
+    }
+    int64_t waves = std::max((total_tokens_ + cluster_.tokens_per_slot - 1) / cluster_.tokens_per_slot,
+                             cluster_.num_slots);
+    if (cluster_.segments_per_slot > 0)
+      waves = std::max(waves, (segments + cluster_.segments_per_slot - 1) / cluster_.segments_per_slot);
+    work += static_cast<__int128>(waves) * cost_.wave;
+    return int64_t((work + cluster_.num_slots - 1) / cluster_.num_slots);
+  }
+  static constexpr int64_t kNever = INT64_MAX;
+
+ private:
+  struct Length {
+    int64_t tokens, number;
+    int64_t whole_from;  ///< whole samples of this length and all shorter ones
+  };
+  const FixedCost& cost_;
+  const Cluster& cluster_;
+  int64_t num_samples_, total_tokens_ = 0;
+  std::vector<Length> lengths_;
+};
+
+/// An infeasible time and a feasible one, closed in on each other.
+struct Bracket {
+  int64_t infeasible, feasible, needed = 0;  ///< needed at the feasible time
+  void probe(const DualBound& bound, int64_t time) {
+    if (time <= infeasible || time >= feasible) return;
+    const int64_t at_time = bound.needed(time);
+    if (at_time > time) infeasible = time;
+    else feasible = time, needed = at_time;
+    // What is needed at an infeasible time is enough, since it falls with the time.
+    if (at_time > time && at_time < feasible) probe(bound, at_time);
+  }
+};
+
+}  // namespace
+
 int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                          const Cluster& cluster) {
-  int64_t total_tokens = 0, sum_whole = 0;
-  for (int64_t tokens : sorted_lengths) total_tokens += tokens, sum_whole += cost.whole(tokens);
-  std::vector<int64_t> work_after(sorted_lengths.size() + 1, 0);  // whole samples from index i on
-  for (size_t i = sorted_lengths.size(); i-- > 0;)
-    work_after[i] = work_after[i + 1] + cost.whole(sorted_lengths[i]);
-  const auto feasible = [&](int64_t time) {
-    if (time < cost.wave) return false;
-    int64_t work = 0, segments = int64_t(sorted_lengths.size());
-    size_t i = 0;
-    for (; i < sorted_lengths.size(); ++i) {
-      const SampleBound sample = bound_of_sample(cost, cluster, sorted_lengths[i], time - cost.wave);
-      if (sample.cp == 0) return false;
-      if (sample.cp == 1) break;  // descending: all the rest is whole too
-      work += sample.work;
-      segments += sample.cp - 1;
-    }
-    work += work_after[i];
-    int64_t waves =
-        std::max((total_tokens + cluster.tokens_per_slot - 1) / cluster.tokens_per_slot, cluster.num_slots);
-    if (cluster.segments_per_slot > 0)
-      waves = std::max(waves, (segments + cluster.segments_per_slot - 1) / cluster.segments_per_slot);
-    return static_cast<__int128>(work) + static_cast<__int128>(waves) * cost.wave <=
-           static_cast<__int128>(cluster.num_slots) * time;
-  };
   if (sorted_lengths.empty()) return 0;
-  int64_t infeasible = sum_whole / cluster.num_slots, reachable = std::max<int64_t>(1, infeasible);
-  if (infeasible > 0) --infeasible;
-  while (!feasible(reachable)) {
-    infeasible = reachable;
-    ZT_CHECK(reachable < (int64_t(1) << 61), "lower bound: no time is feasible");
-    reachable *= 2;
+  const DualBound bound(sorted_lengths, cost, cluster);
+  Bracket bracket{std::max<int64_t>(0, bound.whole_ns() / cluster.num_slots - 1), INT64_MAX};
+  for (int64_t time = bracket.infeasible + 1; bracket.feasible == INT64_MAX; time *= 2) {
+    ZT_CHECK(time < (int64_t(1) << 61), "lower bound: no time is feasible");
+    bracket.probe(bound, time);
   }
-  while (reachable - infeasible > 1) {
-    const int64_t middle = infeasible + (reachable - infeasible) / 2;
-    (feasible(middle) ? reachable : infeasible) = middle;
+  while (bracket.feasible - bracket.infeasible > 1) {
+    const int64_t before = bracket.feasible - bracket.infeasible;
+    bracket.probe(bound, bracket.needed - 1);  // less than what is needed even at a longer time
+    if (2 * (bracket.feasible - bracket.infeasible) > before)
+      bracket.probe(bound, bracket.infeasible + (bracket.feasible - bracket.infeasible) / 2);
   }
-  return infeasible;
+  return bracket.infeasible;
 }
 
 int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_model,

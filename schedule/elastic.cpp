@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "schedule/bound.h"
+#include "schedule/elastic_stack.h"
 #include "schedule/even_shards.h"
 #include "schedule/planner.h"
 #include "schedule/ring_price.h"
@@ -19,6 +20,13 @@ namespace {
 // links cost nothing, every sample on every rank would gain the rest, and be too large a plan to use.
 constexpr int64_t kMostStaticShards = 1 << 17;
 constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring are tried
+constexpr int kRounds = 4;           // of bisecting the excess of a stack over the bound
+constexpr int64_t kMostExcess = 64;  // times the bound: nothing will be found
+
+/// True when a plan is within a part of the bound.
+bool is_within(const ElasticBatch& batch, const BestPlan& best, int64_t part) {
+  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / part;
+}
 
 /// True when a plan is so near the bound that more candidates are not worth their time.
 bool good_enough(const ElasticBatch& batch, const BestPlan& best) {
@@ -26,43 +34,64 @@ bool good_enough(const ElasticBatch& batch, const BestPlan& best) {
 }
 /// The same for pouring large batches, which takes longer than stacking them: 1 %.
 bool good_enough_for_large(const ElasticBatch& batch, const BestPlan& best) {
-  return batch.num_samples() > kSmallBatch && best.plan &&
-         best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 100;
+  return batch.num_samples() > kSmallBatch && is_within(batch, best, 100);
 }
 
-/// True when a plan is within 0.5 % of the bound.
-bool is_near_bound(const ElasticBatch& batch, const BestPlan& best) {
-  return best.plan && best.total_ns - batch.cost.allreduce <= batch.bound_ns + batch.bound_ns / 200;
-}
+/// How the lowest time of a stack is searched.
+struct StackSearch {
+  int64_t first, factor;  ///< excess over the bound in ns where there is no plan to be beaten; then so many
+                          ///< times that
+  int64_t enough;         ///< excess that is not worth bisecting
+};
 
-/// Gallops from the bound up to a time that stacking reaches, then bisects.
-void offer_lowest_stack(const ElasticBatch& batch, const StackStyle& style, BestPlan& best) {
+/// The stack with the lowest time found: gallops up from the bound unless there is a plan to be beaten, until
+/// a style serves, then bisects with that one.
+void offer_lowest_stack(const ElasticBatch& batch, RingSizes& sizes, const StackSearch& search,
+                        const std::vector<StackStyle>& styles, BestPlan& best) {
+  std::optional<BlockDraft> draft;
+  StackStyle style = styles[0];
+  int64_t low = 0, high = best.plan ? best.total_ns - batch.cost.allreduce - batch.bound_ns : 0;
   const auto attempt = [&](int64_t excess) {
-    return offer_stacked(batch, batch.bound_ns + excess, style, best);
+    std::optional<BlockDraft> found = stack_within(batch, sizes, batch.bound_ns + excess, style);
+    (found ? high : low) = excess;
+    if (found) draft.emplace(*std::move(found));
+    return found.has_value();
   };
-  int64_t excess = std::max<int64_t>(1, batch.tolerance_ns() / 2), low = 0;
-  for (int doubling = 0; !attempt(excess); ++doubling) {
-    if (doubling == 16) return;
-    low = excess;
-    excess *= 2;
+  for (int64_t excess = search.first; !best.plan && !draft; excess *= search.factor) {
+    if (excess > kMostExcess * batch.bound_ns) return;
+    for (size_t i = 0; i < styles.size() && !draft; ++i) {
+      style = styles[i];
+      if (attempt(excess)) low = excess / search.factor;
+    }
   }
-  for (int round = 0; round < 4 && !good_enough(batch, best); ++round) {
-    const int64_t middle = low + (excess - low) / 2;
-    (attempt(middle) ? excess : low) = middle;
+  for (int round = 0; round < kRounds && high > search.enough; ++round) attempt(low + (high - low) / 2);
+  if (draft) offer_draft(batch, *std::move(draft), batch.bound_ns + high, best);
+}
+
+/// In pools of nodes rings on half nodes fit together best, with no slots left between them, where larger
+/// rings cost little more; else a quarter, or any place, with as many left as small samples fill. The larger
+/// the batch the less is tried.
+void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best) {
+  constexpr int64_t kMedium = 1024, kLarge = 8192;  // samples
+  const int64_t per_node = batch.cost.ranks_per_node, num_samples = batch.num_samples();
+  const int64_t tolerance = std::max<int64_t>(1, batch.tolerance_ns());
+  const StackStyle anywhere, halves{std::max<int64_t>(1, per_node / 2), false};
+  if (num_samples > kLarge)
+    return offer_lowest_stack(batch, sizes, {tolerance, 2, batch.bound_ns / 128}, {halves, anywhere}, best);
+  StackSearch search{std::max<int64_t>(1, tolerance / 2), 2, tolerance};
+  if (num_samples > kMedium) search = {tolerance, 4, batch.bound_ns / 512};
+  for (const StackStyle& style :
+       {anywhere, halves, {std::max<int64_t>(1, per_node / 4), true}, StackStyle{1, true}}) {
+    offer_lowest_stack(batch, sizes, search, {style}, best);
+    if (is_within(batch, best, num_samples > kMedium ? 100 : 200)) return;
   }
 }
 
-/// In pools of nodes: rings on half nodes fit together best where they cost little more, with no slots left
-/// between them; else a quarter, or any place, with as many left as small samples fill.
 void offer_stacks(const ElasticBatch& batch, BestPlan& best) {
-  offer_lowest_stack(batch, {}, best);
-  const int64_t per_node = batch.cost.ranks_per_node;
-  if (!batch.cost.has_nodes(batch.cluster.num_slots) || per_node < 2) return;
-  for (const StackStyle& style :
-       {StackStyle{per_node / 2, false}, StackStyle{per_node / 4, true}, StackStyle{1, true}}) {
-    if (is_near_bound(batch, best)) return;
-    offer_lowest_stack(batch, style, best);
-  }
+  RingSizes sizes(batch.tokens, batch.cost, batch.cluster);
+  if (batch.cost.has_nodes(batch.cluster.num_slots)) return offer_stacks_on_nodes(batch, sizes, best);
+  const int64_t tolerance = batch.tolerance_ns();
+  offer_lowest_stack(batch, sizes, {std::max<int64_t>(1, tolerance / 2), 2, tolerance}, {StackStyle{}}, best);
 }
 
 void offer_poured(const ElasticBatch& batch, BestPlan& best) {
@@ -123,7 +152,7 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
     const ElasticBatch batch(lengths, cost, cluster);
     offer_stacks(batch, best);
     if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
-    if (is_near_bound(batch, best)) most_shards = kMostStaticShards;
+    if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);
   if (fixed.cp > 0) best.plan = std::move(fixed.plan);  // it is faster than what there was

@@ -44,16 +44,6 @@ struct BestPlan {
   void offer(Plan candidate, const CostModel& cost);
 };
 
-/// Which places rings may have in a pool of nodes.
-struct StackStyle {
-  int64_t block = 1;  ///< rings lie on whole blocks of so many slots, or on an even part of one; 1: anywhere
-  bool fills_holes = false;  ///< no more slots are left between rings than small samples can fill
-};
-/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`; offers that plan, and
-/// one whose waves are joined where the same ranks run them one after another. False when the samples don't
-/// fit the time.
-bool offer_stacked(const ElasticBatch& batch, int64_t time, const StackStyle& style, BestPlan& best);
-
 /// How to pour.
 struct PourOptions {
   int64_t num_waves = 1;

@@ -1,12 +1,12 @@
 // Elastic planner, stacked rings: every ring is even, begins when all its ranks are free, and is a wave of
 // its own; whole samples go by best fit into the gaps before rings and into the tails.
+#include "schedule/elastic_stack.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "schedule/bound.h"
-#include "schedule/elastic.h"
-#include "schedule/elastic_blocks.h"
 #include "schedule/free_slots.h"
 #include "schedule/node_holes.h"
 #include "schedule/node_slots.h"
@@ -14,15 +14,17 @@
 namespace zoetrope {
 namespace {
 
-// Pools up to this size are searched whole for the slots of a ring. In larger ones the finish times are so
-// dense that the first ones serve.
-constexpr int64_t kWindowSlots = 256;
 constexpr int kMostTooSmall = 16;  // bins passed over that lack room for the overhead of a new wave
 
 class Stack {
  public:
-  Stack(const ElasticBatch& batch, int64_t time, const StackStyle& style)
-      : batch_(batch), time_(time), style_(style), draft_(batch), slots_(batch.cluster.num_slots) {
+  Stack(const ElasticBatch& batch, RingSizes& ring_sizes, int64_t time, const StackStyle& style)
+      : batch_(batch),
+        ring_sizes_(ring_sizes),
+        time_(time),
+        style_(style),
+        draft_(batch),
+        slots_(batch.cluster.num_slots) {
     if (batch.cost.has_nodes(batch.cluster.num_slots)) {
       nodes_.emplace(batch.cluster.num_slots, batch.cost.ranks_per_node);
       if (style.fills_holes) holes_ = find_fillers();
@@ -45,8 +47,7 @@ class Stack {
   /// Ring sizes worth trying for samples of one length, with what each takes.
   struct Sizes {
     int64_t tokens = 0;
-    std::vector<std::pair<int64_t, int64_t>> tried;        ///< (ring size, ns)
-    std::vector<std::pair<RingPlace, int64_t>> at_places;  ///< the same where nodes matter
+    std::vector<std::pair<int64_t, int64_t>> tried;  ///< (ring size, ns)
   };
 
   bool is_whole(int64_t i) const {
@@ -60,24 +61,11 @@ class Stack {
   void set_sizes(int64_t i) {
     const int64_t tokens = batch_.tokens[size_t(i)];
     if (sizes_.tokens == tokens) return;
-    sizes_ = {tokens, {}, {}};
+    sizes_ = {tokens, {}};
     const int64_t least = bound_of_sample(batch_.cost, batch_.cluster, tokens, time_ - batch_.cost.wave).cp;
     if (least == 0) return;
     const int64_t most = std::min({2 * least + 2, batch_.cluster.num_slots, tokens});
-    if (nodes_) return set_sizes_at_places(tokens, least, most);
     for (int64_t cp = least; cp <= most; cp += 1 + least / 16) sizes_.tried.emplace_back(cp, ring_ns(i, cp));
-  }
-
-  void set_sizes_at_places(int64_t tokens, int64_t least, int64_t most) {
-    for (int64_t cp = least, next = least; cp <= most; ++cp) {
-      if (cp < next) continue;
-      for (const RingPlace& place : places_of(cp, batch_.cost.ranks_per_node)) {
-        if (!in_blocks(place)) continue;
-        const int64_t length = even_ring_price(batch_.cost, tokens, place).ns + batch_.cost.wave;
-        sizes_.at_places.emplace_back(place, length);
-        next = cp + 1 + least / 16;
-      }
-    }
   }
 
   /// True when a ring lies on blocks of the style's slots, or on such a part of one that others fit beside.
@@ -112,25 +100,28 @@ class Stack {
 
   /// The same where links between nodes are slower, or schemes need ranks of one node.
   bool place_ring_on_nodes(int64_t i) {
-    NodeSlots::Place place;
+    NodeSlots::Place best;
     int64_t hole = 0, area = 0;
-    for (const auto& [where, length] : sizes_.at_places) {
-      const int64_t width = style_.fills_holes ? hole_of(where) : 0, before = place.score;
-      nodes_->find(where, length, holes_.charge(width, where.num_nodes * width * length), time_, place);
-      if (place.score < before) hole = width, area = where.num_nodes * width * length;
+    for (const PlacedRing& ring : ring_sizes_.within(i, time_ - batch_.cost.wave)) {
+      if (!in_blocks(ring.where)) continue;
+      const int64_t length = ring.ns + batch_.cost.wave, before = best.score;
+      const int64_t width = style_.fills_holes ? hole_of(ring.where) : 0;
+      const int64_t left = ring.where.num_nodes * width * length;
+      nodes_->find(ring.where, length, holes_.charge(width, left), time_, best);
+      if (best.score < before) hole = width, area = left;
     }
-    if (place.members.empty()) return false;
+    if (best.score == INT64_MAX) return false;
     holes_.leave(hole, area);
-    for (int slot : place.members) open_bin(slot, place.start - nodes_->finish(slot));
-    std::sort(place.members.begin(), place.members.end());
-    draft_.add_even_ring(place.members, i);
-    nodes_->put(place.start + place.length, place.members);
+    nodes_->list_members(best, members_);
+    for (int slot : members_) open_bin(slot, best.start - nodes_->finish(slot));
+    draft_.add_even_ring(members_, i);
+    nodes_->put(best.start + best.length, members_);
     return true;
   }
 
   bool place_ring(int64_t i) {
-    set_sizes(i);
     if (nodes_) return place_ring_on_nodes(i);
+    set_sizes(i);
     const Window window = find_window();
     if (window.first < 0) return false;
     slots_.take(window.first, window.cp, taken_);
@@ -151,13 +142,13 @@ class Stack {
     return 2 * per_node < batch_.cost.ranks_per_node ? 0 : batch_.cost.ranks_per_node % per_node;
   }
   /// What samples that need no more than some slots of a node take at least.
-  Holes find_fillers() const {
+  Holes find_fillers() {
     const int64_t per_node = batch_.cost.ranks_per_node;
     std::vector<int64_t> work(size_t(per_node), 0);
     for (int64_t i = 0; i < batch_.num_samples(); ++i) {
-      const SampleBound least =
-          bound_of_sample(batch_.cost, batch_.cluster, batch_.tokens[size_t(i)], time_ - batch_.cost.wave);
-      if (least.cp < per_node) work[size_t(least.cp)] += least.work;
+      const int64_t cp = ring_sizes_.least(i, time_ - batch_.cost.wave), tokens = batch_.tokens[size_t(i)];
+      if (cp > 0 && cp < per_node)
+        work[size_t(cp)] += cp == 1 ? batch_.whole_ns[size_t(i)] : least_split_work(batch_.cost, tokens, cp);
     }
     return Holes(std::move(work));
   }
@@ -242,8 +233,10 @@ class Stack {
     const int64_t tokens = batch_.tokens[size_t(i)], per_node = batch_.cost.ranks_per_node;
     std::vector<int64_t> lengths(size_t(std::min(per_node, tokens)) + 1, 0);  // by ring size
     std::map<int64_t, std::vector<int>> bins_of;                              // by node
-    for (auto at = by_room_.rbegin(); at != by_room_.rend(); ++at) {
+    int64_t looked_at = 0;
+    for (auto at = by_room_.rbegin(); at != by_room_.rend() && looked_at < 4 * kWindowSlots; ++at) {
       if (!is_tail_[size_t(at->second)]) continue;
+      ++looked_at;
       std::vector<int>& bins = bins_of[slot_of_[size_t(at->second)] / per_node];
       bins.push_back(at->second);
       const int64_t cp = int64_t(bins.size());
@@ -273,6 +266,7 @@ class Stack {
   }
 
   const ElasticBatch& batch_;
+  RingSizes& ring_sizes_;
   int64_t time_;
   StackStyle style_;
   Holes holes_;
@@ -290,19 +284,23 @@ class Stack {
 
 }  // namespace
 
-bool offer_stacked(const ElasticBatch& batch, int64_t time, const StackStyle& style, BestPlan& best) {
-  Stack stack(batch, time, style);
-  if (!stack.place_all()) return false;
+std::optional<BlockDraft> stack_within(const ElasticBatch& batch, RingSizes& sizes, int64_t time,
+                                       const StackStyle& style) {
+  Stack stack(batch, sizes, time, style);
+  if (!stack.place_all()) return std::nullopt;
+  return std::move(stack.draft());
+}
+
+void offer_draft(const ElasticBatch& batch, BlockDraft draft, int64_t time, BestPlan& best) {
   // Where mates end a wave together, joined waves may make a rank wait for mates of its mates.
   const bool tied = batch.cost_model.mates_end_together;
   std::optional<Plan> apart;
-  if (tied) apart = stack.draft().to_plan();
+  if (tied) apart = draft.to_plan();
   if (!tied || batch.cost.wave > 0) {
-    stack.draft().merge_waves();
-    best.offer(stack.draft().to_plan(), batch.cost_model);
+    draft.merge_waves();
+    best.offer(draft.to_plan(), batch.cost_model);
   }
   if (apart && best.total_ns - batch.cost.allreduce > time) best.offer(*std::move(apart), batch.cost_model);
-  return true;
 }
 
 }  // namespace zoetrope

@@ -1,0 +1,28 @@
+// Elastic planner, stacked rings: drafts in which even rings stand one after another on the ranks that are
+// free together, and whole samples fill the rest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "schedule/elastic_blocks.h"
+#include "schedule/ring_sizes.h"
+
+namespace zoetrope {
+
+/// Which places rings may have in a pool of nodes.
+struct StackStyle {
+  int64_t block = 1;  ///< rings lie on whole blocks of so many slots, or on an even part of one; 1: anywhere
+  bool fills_holes = false;  ///< no more slots are left between rings than small samples can fill
+};
+
+/// Stacks rings and fills whole samples into gaps and tails so that all end by `time`. Nothing when they
+/// don't fit.
+std::optional<BlockDraft> stack_within(const ElasticBatch& batch, RingSizes& sizes, int64_t time,
+                                       const StackStyle& style);
+
+/// Offers a draft that ends by `time` as it is, and with waves joined where the same ranks run them one after
+/// another.
+void offer_draft(const ElasticBatch& batch, BlockDraft draft, int64_t time, BestPlan& best);
+
+}  // namespace zoetrope
