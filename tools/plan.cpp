@@ -148,8 +148,18 @@ int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
   print_problem(problem, steps);
   std::fputs((summary_table(reports) + failures + answer(verdict)).c_str(), stdout);
   if (!all) std::printf("\n%s", rank_table(problem, chosen).c_str());
-  std::printf("\n%s", memory_text(problem.memory, problem.cluster, chosen.peak_bytes).c_str());
+  std::fputs(
+      (memory_text(problem.memory, problem.cluster, chosen.peak_bytes) + epoch_text(problem, {&chosen}))
+          .c_str(),
+      stdout);
   return 0;
+}
+
+/// Ranks and the epoch by the last planner: the one that was asked for, or the default.
+std::string over_steps(const PlanProblem& problem, const std::vector<std::vector<PlanReport>>& steps) {
+  std::vector<const PlanReport*> reports;
+  for (const std::vector<PlanReport>& step : steps) reports.push_back(&step.back());
+  return ranks_table(problem, reports) + epoch_text(problem, reports);
 }
 
 int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
@@ -169,7 +179,11 @@ int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
   }
   write_page(options, steps, chosen, failures, verdict);
   if (options.json) std::printf("]\n");
-  else std::fputs((steps_table(chosen, options.step) + failures + answer(verdict)).c_str(), stdout);
+  else
+    std::fputs((steps_table(chosen, options.step) + failures + answer(verdict) +
+                over_steps(steps.problem(0), chosen))
+                   .c_str(),
+               stdout);
   return 0;
 }
 
@@ -179,6 +193,9 @@ int run(PlanToolOptions options, const Command& command) {
   check(options, command);
   if (!options.html.empty()) check_writable(options.html);
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
+  const bool all = options.plan.planner == "all";
+  steps.check_all(all ? PlanRequest{}
+                      : PlanRequest{options.plan.planner, options.plan.cp, options.plan.bags});
   return options.steps == 1 ? run_one(options, steps) : run_steps(options, steps);
 }
 

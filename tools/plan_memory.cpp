@@ -162,8 +162,8 @@ std::string memory_text(const PlanMemory& memory, const Cluster& cluster,
   if (peak_bytes.empty()) return "";
   const auto fullest = std::max_element(peak_bytes.begin(), peak_bytes.end());
   const size_t rank = size_t(fullest - peak_bytes.begin()), stage = rank % memory.stages.size();
-  return join_message("fullest rank: ", rank, memory.stages.size() > 1 ? join_message(", stage ", stage) : "",
-                      "\n") +
+  return join_message("\nfullest rank: ", rank,
+                      memory.stages.size() > 1 ? join_message(", stage ", stage) : "", "\n") +
          footprint_table(memory.stages[stage], cluster.tokens_per_slot, *fullest, memory.limit);
 }
 

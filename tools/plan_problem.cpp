@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "core/check.h"
+#include "schedule/bound.h"
 #include "schedule/data_sheets.h"
 #include "schedule/order.h"
 #include "schedule/trace.h"
+#include "tools/assemble.h"
 #include "tools/length_file.h"
 #include "tools/memory.h"
 #include "video/dataset.h"
@@ -29,6 +31,10 @@ PlanSteps::PlanSteps(const PlanToolOptions& options, bool whole_file)
     const Dataset dataset(options.config.data.data);
     lengths_ = dataset.lengths();
     features = dataset.features();
+    for (const DatasetSample& sample : dataset.samples()) names_.names.push_back(sample.name);
+    // Only then do bytes follow from [model], as in training.
+    if (!options.planned.is_given() && options.tokens_per_rank == 0)
+      require_same_patch(options.config.model, dataset, options.config.data.data);
     source_ = options.config.data.data;
   }
   constexpr size_t kMostSamples = 1 << 16;  // planned within seconds; a million takes minutes
@@ -37,7 +43,13 @@ PlanSteps::PlanSteps(const PlanToolOptions& options, bool whole_file)
                                   " lengths, and one step at most ", kMostSamples,
                                   "; give --batch, the samples of a step (and --step, which one)"));
   set_cost();
-  set_cluster(features);
+  try {
+    set_cluster(features);
+  } catch (const UsageError&) { throw; } catch (const Error& error) {
+    const int64_t longest = std::max_element(lengths_.begin(), lengths_.end()) - lengths_.begin();
+    throw Error(join_message(error.what(), "; the longest is ", names_.of(longest), " of ",
+                             lengths_[size_t(longest)], " tokens"));
+  }
   if (cluster_.execution == Execution::kFree) cluster_.execution = execution_of(options.execution);
 }
 
@@ -88,12 +100,20 @@ void PlanSteps::set_cluster(int64_t features) {
   }
 }
 
+void PlanSteps::check_all(const PlanRequest& request) const {
+  if (is_drawn()) check_every_sample(lengths_, names_, problem(0), request);
+}
+
 PlanProblem PlanSteps::problem(int64_t index) const {
   PlanProblem problem;
   problem.cost = cost_;
   problem.cluster = cluster_;
   problem.stages = options_.stages;
   problem.memory = memory_;
+  if (is_drawn()) {
+    problem.epoch_samples = int64_t(lengths_.size());
+    problem.epoch_ideal_ns = ideal_ns(lengths_, cost_, cluster_.num_slots * options_.stages);
+  }
   if (!options_.trace.empty()) {
     const auto first = lengths_.begin() + index * options_.samples;
     problem.lengths.assign(first, first + options_.samples);

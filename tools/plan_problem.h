@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/dry_run.h"
 #include "tools/plan_report.h"
 #include "tools/train_config.h"
 
@@ -44,6 +45,8 @@ class PlanSteps {
   PlanSteps(const PlanToolOptions& options, bool whole_file);
   /// The problem of step `options.step` + `index`.
   PlanProblem problem(int64_t index) const;
+  /// Throws: Error naming a sample that fits nowhere, of all that steps are drawn from.
+  void check_all(const PlanRequest& request) const;
   /// Where lengths and cap come from, for people.
   const std::string& source() const { return source_; }
   const std::string& cap_source() const { return cap_source_; }
@@ -54,6 +57,8 @@ class PlanSteps {
   Workload workload(int64_t features) const;
   const PlanToolOptions& options_;
   bool whole_file_ = false;
+  bool is_drawn() const { return options_.trace.empty() && !whole_file_; }  ///< by steps, in epochs
+  SampleNames names_;
   std::vector<int64_t> lengths_;  ///< of all samples there are, of a trace those of the steps
   CostModel cost_;
   Cluster cluster_;

@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "schedule/bound.h"
 #include "schedule/pipeline.h"
+#include "tools/dry_run.h"
 #include "tools/text_format.h"
 
 namespace zoetrope {
@@ -262,6 +263,11 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"plan_hash", hex64(hash_of(report.plan))},
                                 {"fastest", report.fastest},
                                 {"smallest", report.smallest}};
+  if (problem.epoch_samples > 0) {
+    object["epoch_samples"] = problem.epoch_samples;
+    object["epoch_steps"] = double(problem.epoch_samples) / double(problem.samples.size());
+    object["epoch_ns"] = epoch_ns(problem, report);
+  }
   if (verdict != nullptr)
     object["verdict"] = {{"pays", verdict->pays},         {"gain", verdict->gain},
                          {"headline", verdict->headline}, {"rivals", verdict->rivals},

@@ -39,6 +39,7 @@ struct PlanProblem {
   Cluster cluster;
   int64_t stages = 1;  ///< more than 1: the cluster's slots are pipelines of so many stages, run 1F1B
   PlanMemory memory;
+  int64_t epoch_samples = 0, epoch_ideal_ns = 0;  ///< of the data set or file that steps are drawn from
 };
 
 /// "free" or "waves", as in flags and files.
