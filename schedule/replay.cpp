@@ -26,10 +26,20 @@ struct Rank {
   std::vector<int64_t> collectives;  // numbers in the order posted
 };
 
-/// One end of a message that waits for the other.
-struct OpenEnd {
-  int rank = 0;
-  int64_t exchange = 0, bytes = 0;
+struct Message {
+  struct End {
+    int rank = 0;
+    int64_t exchange = 0;
+  };
+  int from = 0, to = 0;
+  int64_t bytes = 0;
+  End first, second;   ///< posted one after the other
+  int64_t ready = -1;  ///< when the second was
+};
+
+struct Port {
+  int64_t free = 0;
+  std::deque<size_t> queue;  ///< numbers of messages, read only where they go in order
 };
 
 struct Collective {
@@ -42,8 +52,8 @@ class Replayer {
       : traces_(traces),
         link_(link),
         ranks_(traces.size()),
-        port_out_(traces.size(), 0),
-        port_in_(traces.size(), 0) {
+        ports_out_(traces.size()),
+        ports_in_(traces.size()) {
     result_.busy_ns.assign(traces.size(), 0);
     result_.wait_ns = result_.collective_ns = result_.busy_ns;
     result_.spans.resize(traces.size());
@@ -122,28 +132,59 @@ class Replayer {
       ZT_CHECK(message.peer >= 0 && message.peer < int(ranks_.size()), "rank ", rank, " exchanges with rank ",
                message.peer, " of ", ranks_.size());
       const int from = message.outgoing ? rank : message.peer, to = message.outgoing ? message.peer : rank;
+      Port& port = message.outgoing ? ports_out_[size_t(from)] : ports_in_[size_t(to)];
       auto& own_ends = open_[{from, to, message.tag, message.outgoing}];
       auto& other_ends = open_[{from, to, message.tag, !message.outgoing}];
       if (other_ends.empty()) {
-        own_ends.push_back({rank, event.value, message.bytes});
+        own_ends.push_back(messages_.size());
+        port.queue.push_back(messages_.size());
+        messages_.push_back({from, to, message.bytes, {rank, event.value}, {}, -1});
         continue;
       }
-      const OpenEnd other = other_ends.front();
+      const size_t number = other_ends.front();
       other_ends.pop_front();
+      port.queue.push_back(number);
+      Message& other = messages_[number];
       ZT_CHECK(other.bytes == message.bytes, "a message from rank ", from, " to rank ", to, " has ",
                message.bytes, " bytes at one end and ", other.bytes, " at the other");
-      const int64_t arrival = transfer(from, to, message.bytes, r.clock);
-      complete(rank, event.value, arrival);
-      complete(other.rank, other.exchange, arrival);
+      other.second = {rank, event.value};
+      other.ready = r.clock;
+      link_.in_order ? transfer_heads(from, to) : transfer(other);
     }
   }
 
-  int64_t transfer(int from, int to, int64_t bytes, int64_t ready) {
-    const int64_t start = std::max({ready, port_out_[size_t(from)], port_in_[size_t(to)]});
-    const int64_t held =
-        link_.bytes_per_second > 0 ? std::llround(1e9 * double(bytes) / link_.bytes_per_second) : 0;
-    port_out_[size_t(from)] = port_in_[size_t(to)] = start + held;
-    return start + held + link_.latency_ns;
+  /// In order: what is first at both of its ports goes, and after it perhaps what stood behind.
+  void transfer_heads(int from, int to) {
+    std::vector<std::pair<int, int>> changed{{from, to}};
+    const auto look = [&](const Port& port) {
+      if (port.queue.empty()) return;
+      const Message& first = messages_[port.queue.front()];
+      changed.emplace_back(first.from, first.to);
+    };
+    while (!changed.empty()) {
+      Port &out = ports_out_[size_t(changed.back().first)], &in = ports_in_[size_t(changed.back().second)];
+      changed.pop_back();
+      if (out.queue.empty() || in.queue.empty() || out.queue.front() != in.queue.front()) continue;
+      Message& message = messages_[out.queue.front()];
+      if (message.ready < 0) continue;
+      out.queue.pop_front();
+      in.queue.pop_front();
+      transfer(message);
+      look(out);
+      look(in);
+    }
+  }
+
+  void transfer(const Message& message) {
+    int64_t &out = ports_out_[size_t(message.from)].free, &in = ports_in_[size_t(message.to)].free;
+    const bool between = message.from / link_.ranks_per_node != message.to / link_.ranks_per_node &&
+                         link_.between_bytes_per_second > 0;
+    const double rate = between ? link_.between_bytes_per_second : link_.bytes_per_second;
+    const int64_t held = rate > 0 ? std::llround(1e9 * double(message.bytes) / rate) : 0;
+    out = in = std::max({message.ready, out, in}) + held;
+    const int64_t arrival = in + (between ? link_.between_latency_ns : link_.latency_ns);
+    complete(message.first.rank, message.first.exchange, arrival);
+    complete(message.second.rank, message.second.exchange, arrival);
   }
 
   void complete(int rank, int64_t exchange, int64_t arrival) {
@@ -188,8 +229,9 @@ class Replayer {
   const std::vector<ReplayTrace>& traces_;
   const LinkModel& link_;
   std::vector<Rank> ranks_;
-  std::vector<int64_t> port_out_, port_in_;
-  std::map<std::tuple<int, int, int, bool>, std::deque<OpenEnd>> open_;  // (from, to, tag, is the sender's)
+  std::vector<Port> ports_out_, ports_in_;
+  std::vector<Message> messages_;
+  std::map<std::tuple<int, int, int, bool>, std::deque<size_t>> open_;  // (from, to, tag, is the sender's)
   std::vector<Collective> collectives_;
   ReplayResult result_;
 };

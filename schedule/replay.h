@@ -72,13 +72,20 @@ std::vector<int64_t> pack_trace(const ReplayTrace& trace);
 ReplayTrace unpack_trace(const std::vector<int64_t>& numbers);
 
 /// Every rank has one port out and one port in; a message holds both for bytes / rate, one after another in
-/// the order in which they become ready (posted at both ends), and arrives `latency_ns` later.
+/// the order in which they become ready (posted at both ends; or `in_order`), and arrives `latency_ns` later.
 struct LinkModel {
   double bytes_per_second = 0;  ///< 0: no time at all
   int64_t latency_ns = 0;
   /// A collective ends this long after the last rank joined it, plus per byte of the tensor.
   int64_t collective_latency_ns = 0;
   double collective_ns_per_byte = 0;
+  /// A rank's messages go through its ports in the order in which it posted them, as on one communicator of
+  /// grouped calls; one whose other end is not posted holds up those behind it.
+  bool in_order = false;
+  /// Nodes are groups of so many consecutive ranks; between them: 0 bytes per second, the same as inside.
+  int64_t ranks_per_node = INT64_MAX;
+  double between_bytes_per_second = 0;
+  int64_t between_latency_ns = 0;
 };
 
 /// What a rank did between two times.

@@ -50,6 +50,17 @@ void set_mfu(const Plan& plan, const CostModel& cost, Simulation& simulation);
 /// The part of each slot's time in a wave that transfers add to its compute, in the cost model.
 std::vector<int64_t> exposed_of(const Wave& wave, const CostModel& cost);
 
+/// How closely a step is looked at.
+struct SimDetail {
+  int64_t layer_groups = 1;  ///< neighbouring layers are joined into so many
+  int64_t ring_steps = 64;   ///< larger rings have each of so many steps stand for several
+  bool all_spans = true;     ///< else those of a pass are joined, one of a kind
+};
+/// What the plan's exchanges leave time and memory for.
+SimDetail detail_of(const Plan& plan, const CostModel& cost);
+/// Runs the plan layer by layer. Note [Simulated step] in simulate.cpp.
+Simulation simulate_layers(const Plan& plan, const CostModel& cost, Execution execution,
+                           const SimDetail& detail);
 /// Runs waves as makespan_of does, for cost sets in which a rank is free when its own work is done.
 Simulation simulate_whole_waves(const Plan& plan, const CostModel& cost, Execution execution);
 

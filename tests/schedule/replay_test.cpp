@@ -69,6 +69,28 @@ TEST(Replay, MessagesShareThePortOfTheirRank) {
   EXPECT_EQ(both.total_ns, 105);
 }
 
+TEST(Replay, InOrderAMessageWaitsForTheOneBefore) {
+  // Rank 0 sends to rank 1, which comes late, and then to rank 2, which is there.
+  const std::vector<ReplayTrace> traces{{post(0, {{true, 1, 0, 100}}), post(1, {{true, 2, 0, 10}}), await(1)},
+                                        {compute(300), post(0, {{false, 0, 0, 100}}), await(0)},
+                                        {post(0, {{false, 0, 0, 10}}), await(0)}};
+  EXPECT_EQ(replay(traces, kByteLink).wait_ns, (std::vector<int64_t>{15, 105, 15}));
+  LinkModel link = kByteLink;
+  link.in_order = true;
+  EXPECT_EQ(replay(traces, link).wait_ns, (std::vector<int64_t>{415, 105, 415}));
+}
+
+TEST(Replay, LinksBetweenNodesHaveTheirOwnRate) {
+  LinkModel link = kByteLink;
+  link.ranks_per_node = 2;
+  link.between_bytes_per_second = 1e8;
+  link.between_latency_ns = 70;
+  const ReplayTrace to_2{post(0, {{true, 2, 0, 100}}), await(0)},
+      from_1{post(0, {{false, 1, 0, 100}}), await(0)};
+  EXPECT_EQ(replay({{}, to_2, from_1}, link).total_ns, 1000 + 70);
+  EXPECT_EQ(replay({{swap_with(1, 0, 100), await(0)}, {swap_with(0, 0, 100), await(0)}}, link).total_ns, 105);
+}
+
 TEST(Replay, ThreeRanksInARingWithUnevenBlocks) {
   // K, V of 30, 60, 90 bytes go round twice; each rank computes as long as its block is big, per block.
   // Step 1 is posted at 0: rank r receives the block of r - 1 at its size + 5 (90, 30, 60 -> 95, 35, 65).
