@@ -42,6 +42,7 @@ class StepWaves {
   explicit StepWaves(const WaveBatch& batch) : batch_(batch), search_(batch) {}
 
   int64_t total_ns() const { return total_ns_; }
+  int64_t num_fills() const { return search_.num_fills(); }
   const std::vector<FilledWave>& waves() const { return waves_; }
   void search(const WaveEffort& effort) {
     std::vector<FilledWave> found = search_.run(FreeItems(batch_), effort, total_ns_);
@@ -58,20 +59,20 @@ class StepWaves {
   WaveSearch search_;
   std::vector<FilledWave> waves_;
   int64_t total_ns_ = INT64_MAX;
+  size_t next_ = 0;  ///< first of the neighbours to look at next
 };
 
 /// Searches anew for the items of `count` waves whose longest items follow each other, until no such waves
-/// get shorter or so many waves were filled.
+/// get shorter or so many waves were filled in all.
 void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_t most_fills) {
   if (waves_.size() <= count) return;
-  most_fills += search_.num_fills();
-  for (size_t first = 0, failures = 0; failures < waves_.size(); ++first, ++failures) {
+  for (size_t failures = 0; failures < waves_.size(); ++failures) {
     if (search_.num_fills() >= most_fills) return;
     std::stable_sort(waves_.begin(), waves_.end(), [](const FilledWave& a, const FilledWave& b) {
       return a.longest_item() < b.longest_item();
     });
-    if (first + count > waves_.size()) first = 0;
-    const auto begin = waves_.begin() + int64_t(first), end = begin + int64_t(count);
+    if (next_ + count > waves_.size()) next_ = 0;
+    const auto begin = waves_.begin() + int64_t(next_++), end = begin + int64_t(count);
     const std::vector<FilledWave> some(begin, end);
     std::vector<int32_t> items;
     for (const FilledWave& wave : some)
@@ -90,14 +91,20 @@ void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_
 /// Where rings lie on nodes waves are hard to fill, and a step lasts long: worth more searching.
 void search_on(const WaveBatch& batch, StepWaves& step, const auto& is_good) {
   constexpr size_t kFewWaves = 8;
-  const int64_t most_fills = 640000 / batch.cluster.num_slots;  // a second or two in all
   for (const FillStyle& style : {FillStyle{4, false, false}, FillStyle{4, false, true},
                                  FillStyle{16, false, false}, FillStyle{16, false, true}})
     if (!is_good() && step.waves().size() <= kFewWaves)
       step.search({.width = 4, .coarse = 12, .refinements = 3, .style = style});
-  for (size_t count : {2, 3, 4})
-    for (bool on_nodes : {false, true})
-      if (!is_good()) step.search_neighbours({.width = 4, .style = {16, false, on_nodes}}, count, most_fills);
+  const int64_t fills_of_a_pass = 64000 / batch.cluster.num_slots;
+  for (int64_t cycle = 0, before = INT64_MAX; cycle < 5 && before - step.total_ns() > before / 1024;
+       ++cycle) {
+    before = step.total_ns();
+    for (size_t count : {2, 3, 4})
+      for (bool on_nodes : {false, true})
+        if (!is_good())
+          step.search_neighbours({.width = 4, .style = {16, false, on_nodes}}, count,
+                                 step.num_fills() + fills_of_a_pass);
+  }
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Problem random_pool(std::mt19937_64& random) {
 TEST(WavesLaws, HoldOnRandomPools) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int run = 0; run < rounds(120); ++run) {
+  for (int run = 0; run < rounds(48); ++run) {
     const Problem problem = random_pool(random);
     const CostModel cost = random_cost(random);
     SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
