@@ -1,7 +1,9 @@
 #include "tools/bench.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <functional>
 
 #include "core/files.h"
 #include "schedule/planner.h"
@@ -92,6 +94,41 @@ int bench_plan(BenchOptions& options) {
   return 0;
 }
 
+/// The table in Markdown follows the lines, unless JSON is asked for.
+int bench_scale(BenchOptions& options, const std::function<bool(const char*)>& given) {
+  ScaleBench& scale = options.scale;
+  scale.seed = uint64_t(options.config.numerics.seed);
+  scale.prints = !options.json;
+  if (given("trace")) scale.traces = {options.plan.trace};
+  if (given("cost")) scale.costs = {options.config.plan.cost};
+  if (given("tokens-per-rank")) scale.tokens_per_rank = options.plan.tokens_per_rank;
+  Ranges().between("tokens-per-rank", scale.tokens_per_rank, 1, int64_t(1) << 38);
+  if (!options.gpus.empty()) scale.gpus.clear();
+  for (const std::string& number :
+       options.gpus.empty() ? std::vector<std::string>() : split_names(options.gpus)) {
+    int64_t gpus = 0;
+    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), gpus);
+    if (code != std::errc() || end != number.data() + number.size())
+      throw UsageError("--gpus: found '" + number + "', expected whole numbers with commas between");
+    scale.gpus.push_back(gpus);
+  }
+  for (int64_t gpus : scale.gpus) {
+    Ranges().between("gpus", gpus, 1, 1 << 14);
+    Ranges().between("samples-per-gpu", scale.samples_per_gpu, 1, (1 << 16) / gpus);
+  }
+  const std::vector<ScaleRow> rows = run_bench_scale(scale);
+  if (scale.prints) std::printf("\n%s", scale_markdown(rows).c_str());
+  if (!options.html.empty()) write_file_atomically(options.html, scale_html(scale, rows));
+  report_json(options, scale_json(scale, rows));
+  return 0;
+}
+
+void add_scale_flags(OptionSet& options, BenchOptions& bench) {
+  options.add_flag("gpus", bench.gpus, "scale: pools to plan for, with commas; empty: 8 to 16,384");
+  options.add_flag("samples-per-gpu", bench.scale.samples_per_gpu, "scale: samples of a step, over GPUs");
+  options.add_flag("html", bench.html, "scale: write a page with plots to this file");
+}
+
 void add_plan_flags(OptionSet& options, PlanBench& plan) {
   options.add_flag("lists", plan.lists, "plan: folder of the five lists of lengths");
   options.add_flag("samples", plan.samples, "plan: so many samples of a trace instead of the lists");
@@ -105,6 +142,20 @@ int run(const BenchOptions& options, Comm& comm) {
   if (options.what == "ring") return bench_ring(options, comm);
   if (options.what == "ops") return bench_ops(options, comm);
   return bench_step(options, comm);
+}
+
+/// Checks, and runs what was asked for, on ranks where it needs them; `given`: flags on the command line.
+int start(BenchOptions& options, const std::function<bool(const char*)>& given) {
+  check(options, given("planner"));
+  for (const std::string& path : {options.out, options.timeline, options.html})
+    if (!path.empty()) check_writable(path);
+  if (options.what == "plan") return bench_plan(options);
+  if (options.what == "scale") return bench_scale(options, given);
+  // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
+  if (given("precision"))
+    options.precisions = {options.config.numerics.precision};  // only the flag counts, not the file
+  if ((options.what == "ops" || options.what == "step") && !given("ranks")) options.config.parallel.ranks = 0;
+  return run_on_ranks(options.config.parallel.ranks, [&options](Comm& comm) { return run(options, comm); });
 }
 
 }  // namespace
@@ -121,16 +172,24 @@ Command bench_command() {
   command.name = "bench";
   command.help =
       "measure: cp (planners against each other), ring, ops, step (share of the product peak), plan "
-      "(planners on paper)";
+      "(planners on paper), scale (8 to 16,384 GPUs on paper)";
   command.footer =
       "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
       "plans run for\n"
       "real, and step time is a replay of each rank's pieces on a processor each, in rows of kind "
       "'replayed'.\n"
       "plan: efficiency of plans under cost sets on paper, no ranks started: five lists, or --samples of "
-      "--trace on --ranks.";
-  command.options.add(
-      {"", "what", &options->what, "what to measure", true, true, {"cp", "ring", "ops", "step", "plan"}});
+      "--trace on --ranks.\n"
+      "scale: speed-up of elastic over other planners on pools of --gpus, Wan 1.3B and 14B on H100s, traces "
+      "t2 and t9; "
+      "--cost\nand --trace choose others.";
+  command.options.add({"",
+                       "what",
+                       &options->what,
+                       "what to measure",
+                       true,
+                       true,
+                       {"cp", "ring", "ops", "step", "plan", "scale"}});
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
   command.options.add_table("model", config.model);
@@ -153,21 +212,12 @@ Command bench_command() {
   command.options.add_flag("out", options->out, "write the JSON to this file too");
   command.options.add_flag("timeline", options->timeline, "cp: write a picture of every rank's time (HTML)");
   add_plan_flags(command.options, options->plan);
+  add_scale_flags(command.options, *options);
   const auto given = command.given;
   command.run = [options, plan, given] {
-    const bool planners = std::find(given->begin(), given->end(), "planner") != given->end();
-    check(*options, planners);
-    for (const std::string& path : {options->out, options->timeline})
-      if (!path.empty()) check_writable(path);
-    if (options->what == "plan") return bench_plan(*options);
-    // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
-    const bool ranks = std::find(given->begin(), given->end(), "ranks") != given->end();
-    const bool precision = std::find(given->begin(), given->end(), "precision") != given->end();
-    if (precision)
-      options->precisions = {options->config.numerics.precision};  // only the flag counts, not the file
-    if ((options->what == "ops" || options->what == "step") && !ranks) options->config.parallel.ranks = 0;
-    return run_on_ranks(options->config.parallel.ranks,
-                        [options](Comm& comm) { return run(*options, comm); });
+    return start(*options, [given](const char* name) {
+      return std::find(given->begin(), given->end(), name) != given->end();
+    });
   };
   return command;
 }

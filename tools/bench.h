@@ -7,19 +7,21 @@
 
 #include "parallel/comm.h"
 #include "tools/bench_plan.h"
+#include "tools/bench_scale.h"
 #include "tools/train_config.h"
 
 namespace zoetrope {
 
 struct BenchOptions {
-  std::string what;  ///< cp, ring, ops, step, plan
+  std::string what;  ///< cp, ring, ops, step, plan, scale
   TrainConfig config;
   std::vector<std::string> planners;                   ///< empty: all
   std::vector<std::string> precisions{"f32", "bf16"};  ///< of `bench step`
   int64_t steps = 24, batches = 4, link_hides = 0, tokens = 0;
   bool json = false;
-  std::string out, timeline;
+  std::string out, timeline, html, gpus;
   PlanBench plan;
+  ScaleBench scale;
 };
 
 /// Whole training steps against the best rate of matrix products.

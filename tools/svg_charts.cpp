@@ -28,11 +28,12 @@ std::string tick_number(double value) {
 
 /// Grid lines and labels of the y axis; `height_of` maps a value to its y.
 template <class Map>
-std::string y_axis(const std::vector<double>& ticks, const Map& height_of, const char* suffix) {
+std::string y_axis(const std::vector<double>& ticks, const Map& height_of, const char* suffix,
+                   double width = kWidth) {
   std::string svg;
   for (double tick : ticks) {
     const double y = height_of(tick);
-    svg += format_text("<path class=\"grid\" d=\"M%.0f %.1fh%.0f\"/>", kLeft, y, kWidth);
+    svg += format_text("<path class=\"grid\" d=\"M%.0f %.1fh%.0f\"/>", kLeft, y, width);
     svg += text_at("end", kLeft - 6, y + 4, tick_number(tick) + suffix);
   }
   return svg;
@@ -123,7 +124,7 @@ std::string lines_svg(const LineChart& chart) {
   const double span_x = std::max(1e-9, along(most_x) - along(least_x));
   const auto x_of = [&](double x) { return kLeft + kPlot * (along(x) - along(least_x)) / span_x; };
   const auto y_of = [&](double y) { return bottom - kHeight * (y - least_y) / ((most_y - least_y) * 1.04); };
-  std::string svg = open_svg(bottom + 40) + y_axis(round_ticks(least_y, most_y, 6), y_of, "");
+  std::string svg = open_svg(bottom + 40) + y_axis(round_ticks(least_y, most_y, 6), y_of, "", kPlot);
   svg += text_at("", 4, 14, chart.y_name) + text_at("mid", kLeft + kPlot / 2, bottom + 33, chart.x_name);
   std::vector<double> ticks = round_ticks(least_x, most_x, 10);
   if (chart.log_x) {
@@ -148,12 +149,13 @@ std::string lines_svg(const LineChart& chart) {
     ends.emplace_back(y_of(series.y.back()), s);
   }
   std::sort(ends.begin(), ends.end());
-  double below = kTop - 14;
-  for (const auto& [y, s] : ends) {  // names at the lines' ends, none over another
-    below = std::max(below + 14, y + 4);
+  double below = kTop - 14;  // names at the lines' ends, none over another, none below the axis
+  for (auto& [y, s] : ends) y = below = std::max(below + 14, y + 4);
+  double above = bottom + 14 + 4;
+  for (size_t i = ends.size(); i-- > 0;) ends[i].first = above = std::min(above - 14, ends[i].first);
+  for (const auto& [y, s] : ends)
     svg += format_text("<text class=\"tick t%zu\" x=\"%.0f\" y=\"%.1f\">%s</text>\n", s % 6,
-                       kLeft + kPlot + 10, below, escape_html(chart.series[s].name).c_str());
-  }
+                       kLeft + kPlot + 10, y, escape_html(chart.series[s].name).c_str());
   return svg + "</svg>\n";
 }
 
