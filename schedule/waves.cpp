@@ -5,6 +5,7 @@
 
 #include "schedule/bound.h"
 #include "schedule/even_shards.h"
+#include "schedule/planner.h"
 #include "schedule/wave_search.h"
 
 namespace zoetrope {
@@ -48,6 +49,7 @@ class StepWaves {
     std::vector<FilledWave> found = search_.run(FreeItems(batch_), effort, total_ns_);
     if (!found.empty()) replace_all(std::move(found));
   }
+  void offer(const Plan& plan);  ///< another planner's
   void search_neighbours(const WaveEffort& effort, size_t count, int64_t most_fills);
 
  private:
@@ -61,6 +63,23 @@ class StepWaves {
   int64_t total_ns_ = INT64_MAX;
   size_t next_ = 0;  ///< first of the neighbours to look at next
 };
+
+void StepWaves::offer(const Plan& plan) {
+  std::vector<int32_t> item_of(size_t(batch_.num_items()));
+  for (int32_t item = 0; item < int32_t(item_of.size()); ++item)
+    item_of[size_t(batch_.sample[size_t(item)])] = item;
+  std::vector<FilledWave> waves;
+  for (const Wave& wave : plan.waves) {
+    FilledWave filled;
+    filled.length_ns =
+        makespan_of({{wave}}, batch_.cost_model, Execution::kWaves).total_ns - batch_.cost.allreduce;
+    for (size_t slot = 0; slot < wave.slots.size(); ++slot)
+      for (const Shard& shard : wave.slots[slot])
+        filled.pieces.push_back({item_of[size_t(shard.sample)], int32_t(slot), shard.num_tokens()});
+    if (!filled.pieces.empty()) waves.push_back(std::move(filled));
+  }
+  if (length_of(waves) < total_ns_) replace_all(std::move(waves));
+}
 
 /// Searches anew for the items of `count` waves whose longest items follow each other, until no such waves
 /// get shorter or so many waves were filled in all.
@@ -89,13 +108,15 @@ void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_
 }
 
 /// Where rings lie on nodes waves are hard to fill, and a step lasts long: worth more searching.
-void search_on(const WaveBatch& batch, StepWaves& step, const auto& is_good) {
+void search_on(const WaveBatch& batch, const std::vector<int64_t>& lengths, StepWaves& step,
+               const auto& is_good) {
   constexpr size_t kFewWaves = 8;
   for (const FillStyle& style : {FillStyle{4, false, false}, FillStyle{4, false, true},
                                  FillStyle{16, false, false}, FillStyle{16, false, true}})
     if (!is_good() && step.waves().size() <= kFewWaves)
       step.search({.width = 4, .coarse = 12, .refinements = 3, .style = style});
   const int64_t fills_of_a_pass = 64000 / batch.cluster.num_slots;
+  if (!is_good()) step.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster));
   for (int64_t cycle = 0, before = INT64_MAX; cycle < 5 && before - step.total_ns() > before / 1024;
        ++cycle) {
     before = step.total_ns();
@@ -156,7 +177,7 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
       step.search({.width = 8, .style = {.short_shards = true}});
   }
   if (step.waves().empty()) return std::nullopt;
-  if (batch.has_places && batch.num_items() <= kMediumBatch) search_on(batch, step, is_good);
+  if (batch.has_places && batch.num_items() <= kMediumBatch) search_on(batch, lengths, step, is_good);
   return joined(batch, step.waves());
 }
 
