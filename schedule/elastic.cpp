@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kMostStaticShards = 1 << 17;
 constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring are tried
 constexpr int kRounds = 4;           // of bisecting the excess of a stack over the bound
+constexpr int64_t kFewRings = 256;   // samples up to which more orders of the rings are tried
 constexpr int64_t kMostExcess = 64;  // times the bound: nothing will be found
 
 /// True when a plan is within a part of the bound.
@@ -42,6 +43,7 @@ struct StackSearch {
   int64_t first, factor;  ///< excess over the bound in ns where there is no plan to be beaten; then so many
                           ///< times that
   int64_t enough;         ///< excess that is not worth bisecting
+  int64_t finest = 0;     ///< halved down to it where the first was reached; 0: not
 };
 
 /// The stack with the lowest time found: gallops up from the bound unless there is a plan to be beaten, until
@@ -65,7 +67,31 @@ void offer_lowest_stack(const ElasticBatch& batch, RingSizes& sizes, const Stack
     }
   }
   for (int round = 0; round < kRounds && high > search.enough; ++round) attempt(low + (high - low) / 2);
+  if (draft && high == search.first && search.finest > 0)
+    while (high > search.finest && attempt(high / 2)) {}
   if (draft) offer_draft(batch, *std::move(draft), batch.bound_ns + high, best);
+}
+
+/// Tries lower and lower times, a tenth of the excess over the bound at a time, and other orders of the rings
+/// where one fails: Note [Promoted rings].
+void offer_reordered(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best) {
+  if (!best.plan) return;
+  const int64_t few = batch.num_samples() <= kFewRings ? 100 : 32;  // attempts
+  std::optional<BlockDraft> draft;
+  RingOrder order(batch.num_samples());
+  int64_t excess = best.total_ns - batch.cost.allreduce - batch.bound_ns;
+  for (int64_t i = 0; i < few && excess > batch.bound_ns / 100; ++i) {
+    const int64_t lower = excess - excess / 10;
+    std::optional<BlockDraft> found = stack_within(batch, sizes, batch.bound_ns + lower, {1, true}, &order);
+    if (!found) {
+      order.promote();
+      continue;
+    }
+    draft.emplace(*std::move(found));
+    excess = lower;
+    order.keep();
+  }
+  if (draft) offer_draft(batch, *std::move(draft), batch.bound_ns + excess, best);
 }
 
 /// In pools of nodes rings on half nodes fit together best, with no slots left between them, where larger
@@ -77,21 +103,24 @@ void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, BestPlan
   const int64_t tolerance = std::max<int64_t>(1, batch.tolerance_ns());
   const StackStyle anywhere, halves{std::max<int64_t>(1, per_node / 2), false};
   if (num_samples > kLarge)
-    return offer_lowest_stack(batch, sizes, {tolerance, 2, batch.bound_ns / 128}, {halves, anywhere}, best);
-  StackSearch search{std::max<int64_t>(1, tolerance / 2), 2, tolerance};
-  if (num_samples > kMedium) search = {tolerance, 4, batch.bound_ns / 512};
+    return offer_lowest_stack(batch, sizes, {tolerance, 2, batch.bound_ns / 128, 0}, {halves, anywhere},
+                              best);
+  StackSearch search{std::max<int64_t>(1, tolerance / 2), 2, tolerance, tolerance / 32};
+  if (num_samples > kMedium) search = {tolerance, 4, batch.bound_ns / 512, 0};
   for (const StackStyle& style :
        {anywhere, halves, {std::max<int64_t>(1, per_node / 4), true}, StackStyle{1, true}}) {
     offer_lowest_stack(batch, sizes, search, {style}, best);
     if (is_within(batch, best, num_samples > kMedium ? 100 : 200)) return;
   }
+  if (num_samples <= kMedium) offer_reordered(batch, sizes, best);
 }
 
 void offer_stacks(const ElasticBatch& batch, BestPlan& best) {
   RingSizes sizes(batch.tokens, batch.cost, batch.cluster);
   if (batch.cost.has_nodes(batch.cluster.num_slots)) return offer_stacks_on_nodes(batch, sizes, best);
   const int64_t tolerance = batch.tolerance_ns();
-  offer_lowest_stack(batch, sizes, {std::max<int64_t>(1, tolerance / 2), 2, tolerance}, {StackStyle{}}, best);
+  offer_lowest_stack(batch, sizes, {std::max<int64_t>(1, tolerance / 2), 2, tolerance, 0}, {StackStyle{}},
+                     best);
 }
 
 void offer_poured(const ElasticBatch& batch, BestPlan& best) {

@@ -18,11 +18,13 @@ constexpr int kMostTooSmall = 16;  // bins passed over that lack room for the ov
 
 class Stack {
  public:
-  Stack(const ElasticBatch& batch, RingSizes& ring_sizes, int64_t time, const StackStyle& style)
+  Stack(const ElasticBatch& batch, RingSizes& ring_sizes, int64_t time, const StackStyle& style,
+        RingOrder* order)
       : batch_(batch),
         ring_sizes_(ring_sizes),
         time_(time),
         style_(style),
+        order_(order),
         draft_(batch),
         slots_(batch.cluster.num_slots) {
     if (batch.cost.has_nodes(batch.cluster.num_slots)) {
@@ -32,10 +34,9 @@ class Stack {
   }
 
   bool place_all() {
-    int64_t i = 0;
-    for (; i < batch_.num_samples() && !is_whole(i); ++i)
-      if (!place_ring(i)) return false;
-    return open_tails(i) && place_wholes(i);
+    int64_t num_rings = 0;
+    while (num_rings < batch_.num_samples() && !is_whole(num_rings)) ++num_rings;
+    return place_rings(num_rings) && open_tails(num_rings) && place_wholes(num_rings);
   }
 
   BlockDraft& draft() { return draft_; }
@@ -49,6 +50,25 @@ class Stack {
     int64_t tokens = 0;
     std::vector<std::pair<int64_t, int64_t>> tried;  ///< (ring size, ns)
   };
+
+  bool place_rings(int64_t num_rings) {
+    if (!order_ || !nodes_) {
+      for (int64_t i = 0; i < num_rings; ++i)
+        if (!place_ring(i)) return false;
+      return true;
+    }
+    for (int64_t i : order_->items()) {
+      if (i >= num_rings || place_ring(i)) continue;
+      order_->found_no_place(i);
+      return false;
+    }
+    return true;
+  }
+  void tell_order(int64_t i, int64_t score) {
+    const int64_t least =
+        bound_of_split(batch_.cost, batch_.cluster, batch_.tokens[size_t(i)], time_ - batch_.cost.wave).work;
+    order_->placed(i, score - least, least);
+  }
 
   bool is_whole(int64_t i) const {
     return batch_.tokens[size_t(i)] <= batch_.cluster.tokens_per_slot &&
@@ -111,6 +131,7 @@ class Stack {
       if (best.score < before) hole = width, area = left;
     }
     if (best.score == INT64_MAX) return false;
+    if (order_) tell_order(i, best.score);
     holes_.leave(hole, area);
     nodes_->list_members(best, members_);
     for (int slot : members_) open_bin(slot, best.start - nodes_->finish(slot));
@@ -269,6 +290,7 @@ class Stack {
   RingSizes& ring_sizes_;
   int64_t time_;
   StackStyle style_;
+  RingOrder* order_;  // or null: the longest first
   Holes holes_;
   BlockDraft draft_;
   FreeSlots slots_;
@@ -285,8 +307,8 @@ class Stack {
 }  // namespace
 
 std::optional<BlockDraft> stack_within(const ElasticBatch& batch, RingSizes& sizes, int64_t time,
-                                       const StackStyle& style) {
-  Stack stack(batch, sizes, time, style);
+                                       const StackStyle& style, RingOrder* order) {
+  Stack stack(batch, sizes, time, style, order);
   if (!stack.place_all()) return std::nullopt;
   return std::move(stack.draft());
 }

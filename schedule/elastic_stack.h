@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "schedule/elastic_blocks.h"
+#include "schedule/ring_order.h"
 #include "schedule/ring_sizes.h"
 
 namespace zoetrope {
@@ -17,9 +18,9 @@ struct StackStyle {
 };
 
 /// Stacks rings and fills whole samples into gaps and tails so that all end by `time`. Nothing when they
-/// don't fit.
+/// don't fit. In pools of nodes an `order` is followed, and told what became of the rings.
 std::optional<BlockDraft> stack_within(const ElasticBatch& batch, RingSizes& sizes, int64_t time,
-                                       const StackStyle& style);
+                                       const StackStyle& style, RingOrder* order = nullptr);
 
 /// Offers a draft that ends by `time` as it is, and with waves joined where the same ranks run them one after
 /// another.
