@@ -90,7 +90,16 @@ bool read_element(const std::string& text, bool& value) {
   value = text == "true";
   return text == "true" || text == "false";
 }
-bool read_element(const std::string& text, int64_t& value) { return read_number(text, value); }
+/// Also "80e9", where that is a whole number that a double holds exactly.
+bool read_element(const std::string& text, int64_t& value) {
+  if (read_number(text, value)) return true;
+  double number = 0;
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (text.find_first_of("eE") == std::string::npos || !read_number(text, number)) return false;
+  if (!(std::abs(number) <= kExact) || number != std::floor(number)) return false;
+  value = int64_t(number);
+  return true;
+}
 bool read_element(const std::string& text, double& value) { return read_number(text, value); }
 bool read_element(const std::string& text, std::string& value) {
   value = text;

@@ -186,21 +186,22 @@ std::vector<Footprint> footprints_of(const TrainingShape& t) {
   return stages;
 }
 
-std::string footprint_table(const Footprint& f, int64_t cap_tokens, int64_t peak, int64_t limit) {
+std::vector<MemoryPart> memory_parts(const Footprint& f, int64_t cap_tokens, int64_t peak) {
   const int64_t buffers = f.buffers + f.buffers_per_cap_token * cap_tokens;
-  const struct {
-    const char* name;
-    int64_t bytes;
-  } rows[] = {{"weights", f.weights},
-              {"gradients", f.gradients},
-              {"optimizer", f.optimizer},
-              {"activations", peak - f.weights - f.gradients - f.optimizer - f.workspace - buffers},
-              {"work space", f.workspace},
-              {"buffers", buffers},
-              {"total", peak},
-              {"limit", limit}};
+  return {{"weights", f.weights},
+          {"gradients", f.gradients},
+          {"optimizer", f.optimizer},
+          {"activations", peak - f.weights - f.gradients - f.optimizer - f.workspace - buffers},
+          {"work space", f.workspace},
+          {"buffers", buffers}};
+}
+
+std::string footprint_table(const Footprint& f, int64_t cap_tokens, int64_t peak, int64_t limit) {
+  std::vector<MemoryPart> rows = memory_parts(f, cap_tokens, peak);
+  rows.push_back({"total", peak});
+  rows.push_back({"limit", limit});
   std::string text = format_text("%-12s %18s %10s\n", "memory", "bytes", "GB");
-  for (const auto& row : rows)
+  for (const MemoryPart& row : rows)
     text += format_text("%-12s %18s %10.3f\n", row.name, with_commas(row.bytes).c_str(),
                         1e-9 * double(row.bytes));
   return text;

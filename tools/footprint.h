@@ -53,6 +53,14 @@ struct Footprint {
 /// One per stage, the first first.
 std::vector<Footprint> footprints_of(const TrainingShape& training);
 
+/// A part of a rank's memory.
+struct MemoryPart {
+  const char* name;
+  int64_t bytes = 0;
+};
+/// Weights, gradients, optimizer, activations, work space, buffers: they add up to `peak`, of a rank at a
+/// token cap of `cap_tokens`.
+std::vector<MemoryPart> memory_parts(const Footprint& footprint, int64_t cap_tokens, int64_t peak);
 /// A line per part with its bytes, for a rank of `peak` bytes at a token cap of `cap_tokens`.
 std::string footprint_table(const Footprint& footprint, int64_t cap_tokens, int64_t peak, int64_t limit);
 

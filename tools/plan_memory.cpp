@@ -157,14 +157,22 @@ std::vector<int64_t> checked_peak_bytes(const PlanMemory& memory, const Plan& pl
   return peaks;
 }
 
+FullestRank fullest_rank(const PlanMemory& memory, const Cluster& cluster,
+                         const std::vector<int64_t>& peak_bytes) {
+  const auto fullest = std::max_element(peak_bytes.begin(), peak_bytes.end());
+  const int64_t rank = fullest - peak_bytes.begin(), stages = int64_t(memory.stages.size());
+  const Footprint& footprint = memory.stages[size_t(rank % stages)];
+  return {rank / stages, rank % stages, *fullest, memory_parts(footprint, cluster.tokens_per_slot, *fullest)};
+}
+
 std::string memory_text(const PlanMemory& memory, const Cluster& cluster,
                         const std::vector<int64_t>& peak_bytes) {
   if (peak_bytes.empty()) return "";
-  const auto fullest = std::max_element(peak_bytes.begin(), peak_bytes.end());
-  const size_t rank = size_t(fullest - peak_bytes.begin()), stage = rank % memory.stages.size();
-  return join_message("\nfullest rank: ", rank,
-                      memory.stages.size() > 1 ? join_message(", stage ", stage) : "", "\n") +
-         footprint_table(memory.stages[stage], cluster.tokens_per_slot, *fullest, memory.limit);
+  const FullestRank rank = fullest_rank(memory, cluster, peak_bytes);
+  return join_message("\nfullest rank: ", rank.slot,
+                      memory.stages.size() > 1 ? join_message(", stage ", rank.stage) : "", "\n") +
+         footprint_table(memory.stages[size_t(rank.stage)], cluster.tokens_per_slot, rank.peak_bytes,
+                         memory.limit);
 }
 
 }  // namespace zoetrope

@@ -49,6 +49,14 @@ Cluster caps_within(const PlanMemory& memory, int64_t ranks, const Workload& wor
 
 /// Peak bytes per rank of a plan, by slot and stage. Throws: Error naming a rank above the limit.
 std::vector<int64_t> checked_peak_bytes(const PlanMemory& memory, const Plan& plan, const Cluster& cluster);
+/// The fullest rank of a plan.
+struct FullestRank {
+  int64_t slot = 0, stage = 0, peak_bytes = 0;
+  std::vector<MemoryPart> parts;
+};
+/// `peak_bytes`: of `checked_peak_bytes`, not empty.
+FullestRank fullest_rank(const PlanMemory& memory, const Cluster& cluster,
+                         const std::vector<int64_t>& peak_bytes);
 /// The parts of the fullest rank's bytes; empty when they are not known.
 std::string memory_text(const PlanMemory& memory, const Cluster& cluster,
                         const std::vector<int64_t>& peak_bytes);

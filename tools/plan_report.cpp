@@ -263,6 +263,12 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"plan_hash", hex64(hash_of(report.plan))},
                                 {"fastest", report.fastest},
                                 {"smallest", report.smallest}};
+  if (!report.peak_bytes.empty()) {
+    const FullestRank rank = fullest_rank(problem.memory, problem.cluster, report.peak_bytes);
+    nlohmann::ordered_json& memory = object["fullest_rank"];
+    memory = {{"rank", rank.slot}, {"stage", rank.stage}, {"peak_bytes", rank.peak_bytes}};
+    for (const MemoryPart& part : rank.parts) memory[part.name] = part.bytes;
+  }
   if (problem.epoch_samples > 0) {
     object["epoch_samples"] = problem.epoch_samples;
     object["epoch_steps"] = double(problem.epoch_samples) / double(problem.samples.size());

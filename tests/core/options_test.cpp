@@ -330,11 +330,19 @@ TEST(CommandLine, FlagBeatsFileBeatsDefault) {
   EXPECT_FALSE(run({"work", "--config", path, "--on=false"}).value.on);
 }
 
+TEST(CommandLine, WholeNumbersMayHaveAnExponent) {
+  EXPECT_EQ(run({"work", "here", "--whole", "80e9"}).value.whole, 80'000'000'000);
+  EXPECT_EQ(run({"work", "here", "--whole", "-1.5E3"}).value.whole, -1500);
+}
+
 TEST(CommandLine, WrongUseIsTwoAndDoesNotRun) {
   const std::string bad_config = write_config("[all]\n\nwhoel = 1\n");
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"work", "--whole", "x"},
                                              {"work", "--whole", "1.5"},
+                                             {"work", "--whole", "15e-1"},
+                                             {"work", "--whole", "1e16"},
+                                             {"work", "--whole", "1e"},
                                              {"work", "--whole"},
                                              {"work", "--whole", ""},
                                              {"work", "--whole", "1", "--whole", "2"},

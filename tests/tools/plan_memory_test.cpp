@@ -30,7 +30,7 @@ nlohmann::json json_of(std::vector<std::string> more) {
 
 TEST(PlanMemoryCommand, EveryRankStaysBelowTheLimit) {
   const std::vector<std::vector<std::string>> runs{
-      {"--model", "wan-14b", "--shard", "all", "--ranks", "16", "--memory-per-rank", "80000000000"},
+      {"--model", "wan-14b", "--shard", "all", "--ranks", "16", "--memory-per-rank", "80e9"},
       {"--model", "wan-14b", "--shard", "optimizer", "--ranks", "24", "--cost", "h200"},
       {"--model", "wan-1.3b", "--ranks", "7", "--cost", "a100", "--recompute-mode", "none"},
       {"--model", "text-7b", "--shard", "gradients", "--ranks", "8", "--recompute-mode", "selective"},
@@ -42,6 +42,12 @@ TEST(PlanMemoryCommand, EveryRankStaysBelowTheLimit) {
     EXPECT_EQ(peaks.size(), size_t(json["ranks"]) * size_t(json["stages"]));
     EXPECT_LE(*std::max_element(peaks.begin(), peaks.end()), int64_t(json["memory_limit"]));
     EXPECT_GT(*std::min_element(peaks.begin(), peaks.end()), 0);
+    int64_t sum = 0;
+    for (const char* part : {"weights", "gradients", "optimizer", "activations", "work space", "buffers"}) {
+      EXPECT_GE(int64_t(json["fullest_rank"][part]), 0) << part;
+      sum += int64_t(json["fullest_rank"][part]);
+    }
+    EXPECT_EQ(sum, *std::max_element(peaks.begin(), peaks.end()));
   }
   EXPECT_EQ(json_of(runs[1])["memory_limit"], 126'900'000'000);  // nine tenths of 141 GB
   EXPECT_EQ(json_of(runs[0])["execution"], "waves");
@@ -71,7 +77,7 @@ TEST(PlanMemoryCommand, WhatIsRecomputedTakesTime) {
 
 TEST(PlanMemoryCommand, TheBreakdownAddsUp) {
   const Finished finished =
-      plan({"--model", "wan-14b", "--shard", "all", "--ranks", "16", "--memory-per-rank", "80000000000"});
+      plan({"--model", "wan-14b", "--shard", "all", "--ranks", "16", "--memory-per-rank", "80e9"});
   ASSERT_EQ(finished.exit_code, 0) << finished.output;
   int64_t sum = 0, total = 0;
   for (const char* row :
