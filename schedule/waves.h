@@ -91,6 +91,11 @@ class WaveFiller {
     int64_t tokens;
     int slot;
   };
+  struct RoomQuestion {
+    int64_t most = -1, ns = 0, tokens = 0, cp = 0;
+    bool between = false;
+    bool operator==(const RoomQuestion&) const = default;
+  };
 
   void begin(int64_t level);
   void place_rings(FreeItems& free);
@@ -107,7 +112,7 @@ class WaveFiller {
   bool price(int64_t most_ns);
   void price_blocks();
   bool settle(int64_t item, int64_t most_ns);
-  int64_t room_of(const Slot& slot, int64_t tokens, int64_t cp) const;
+  int64_t room_of(const Slot& slot, int64_t tokens, int64_t cp);
   bool is_full(const Slot& slot) const;
   void put(int64_t item, int slot, int64_t tokens, int64_t ns);
   void push(int slot);
@@ -121,6 +126,8 @@ class WaveFiller {
   std::vector<int64_t> shards_, shard_ns_;               // of the same
   std::vector<std::pair<int64_t, int64_t>> same_sizes_;  // of the same: (tokens, how many)
   std::vector<int> aside_;
+  RoomQuestion last_question_;
+  int64_t last_room_ = 0;
   FilledWave wave_;
 };
 

@@ -154,14 +154,18 @@ bool WaveFiller::settle(int64_t item, int64_t most_ns) {
   return true;
 }
 
-/// Tokens of the item that the slot takes, on a ring of `cp`.
-int64_t WaveFiller::room_of(const Slot& slot, int64_t tokens, int64_t cp) const {
-  const int64_t most = std::min(batch_.cluster.tokens_per_slot - slot.tokens, tokens - 1);
+/// Tokens of the item that the slot takes, on a ring of `cp`. Slots asked for one after another are often
+/// alike.
+int64_t WaveFiller::room_of(const Slot& slot, int64_t tokens, int64_t cp) {
+  const RoomQuestion question{std::min(batch_.cluster.tokens_per_slot - slot.tokens, tokens - 1),
+                              level_ - slot.ns, tokens, cp, assume_between_};
+  if (question == last_question_) return last_room_;
+  last_question_ = question;
   const FixedCost& cost = batch_.cost;
-  if (assume_between_)
-    return largest_shard(cost, tokens, most, level_ - slot.ns,
-                         {cost.transfer_between, cost.latency_between, cp, cp}, cp);
-  return largest_shard(cost, tokens, most, level_ - slot.ns, cp);
+  return last_room_ = assume_between_
+                          ? largest_shard(cost, tokens, question.most, question.ns,
+                                          {cost.transfer_between, cost.latency_between, cp, cp}, cp)
+                          : largest_shard(cost, tokens, question.most, question.ns, cp);
 }
 
 /// Takes the emptiest slots that together hold the item off the heap; false, with the heap as before, when
