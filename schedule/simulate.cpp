@@ -137,7 +137,7 @@ class RankSimulation {
 
 SimDetail detail_of(const Plan& plan, const CostModel& cost) {
   constexpr int64_t kMostGroups = 16, kLeastGroups = 2, kLeastSteps = 2;
-  constexpr int64_t kMostExchanges = 24'000'000, kMostSpans = int64_t(1) << 20;
+  constexpr int64_t kMostExchanges = 24'000'000, kMostSpans = int64_t(1) << 19;
   SimDetail detail;
   const auto exchanges = [&] { return std::max<int64_t>(1, num_exchanges(plan, detail.ring_steps)); };
   while (kLeastGroups * exchanges() > kMostExchanges && detail.ring_steps > kLeastSteps)
