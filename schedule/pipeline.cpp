@@ -2,6 +2,7 @@
 #include "schedule/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.h"
 #include "schedule/fixed_cost.h"
@@ -98,6 +99,23 @@ void run_op(size_t number, const WaveOnSlots& wave, const PipelineShape& shape, 
 }
 
 }  // namespace
+
+PipelineShape pipeline_shape(const CostModel& cost, int64_t num_stages, const std::vector<int64_t>& lengths) {
+  PipelineShape shape{num_stages};
+  const bool known = (cost.linear_ns == 0 || cost.linear_forward_ns > 0) &&
+                     (cost.quadratic_ns == 0 || cost.quadratic_forward_ns > 0);
+  if (!known || lengths.empty()) return shape;
+  __int128 tokens = 0, pairs = 0;
+  for (int64_t length : lengths) tokens += length, pairs += static_cast<__int128>(length) * length;
+  for (; pairs >> 60 > 0; pairs >>= 1) tokens >>= 1;  // what follows stays within 127 bits
+  const auto fixed = [](double ns) { return static_cast<__int128>(std::llround(ns * 0x1p20)); };
+  const __int128 forward = fixed(cost.linear_forward_ns) * tokens + fixed(cost.quadratic_forward_ns) * pairs;
+  const __int128 whole = fixed(cost.linear_ns) * tokens + fixed(cost.quadratic_ns) * pairs;
+  constexpr int64_t kParts = 1024;
+  shape.forward_parts = std::clamp<int64_t>(int64_t((forward * kParts + whole / 2) / whole), 1, kParts - 1);
+  shape.backward_parts = kParts - shape.forward_parts;  // recompute included: the set counts it
+  return shape;
+}
 
 void check_shape(const PipelineShape& shape) {
   const auto check = [](const char* name, int64_t value, int64_t least) {

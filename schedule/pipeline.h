@@ -34,6 +34,10 @@ struct PipelineShape {
   }
 };
 
+/// The shape in which forward and backward have the shares that the cost set has for samples of these
+/// lengths; 1 and 2 parts where it doesn't say.
+PipelineShape pipeline_shape(const CostModel& cost, int64_t num_stages, const std::vector<int64_t>& lengths);
+
 /// Throws: Error unless stages and parts are positive (recompute: not negative) and below 2^16.
 void check_shape(const PipelineShape& shape);
 

@@ -51,7 +51,8 @@ void check_every_sample(const std::vector<int64_t>& lengths, const SampleNames& 
   try {
     check_batch({*longest}, problem.cluster);
     if (request.planner == "pipeline")
-      plan_pipeline({*longest}, problem.cost, problem.cluster, {problem.stages});
+      plan_pipeline({*longest}, problem.cost, problem.cluster,
+                    pipeline_shape(problem.cost, problem.stages, {*longest}));
     else make_plan(request, {*longest}, problem.cost, problem.cluster);
   } catch (const UsageError&) { throw; } catch (const Error& error) {
     const int64_t above = std::count_if(lengths.begin(), lengths.end(), [&](int64_t l) { return l > most; });

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/files.h"
+#include "schedule/chrome_trace.h"
 #include "tools/commands.h"
 #include "tools/plan_html.h"
 #include "tools/plan_problem.h"
@@ -52,6 +53,8 @@ void check(const PlanToolOptions& options, const Command& command) {
           options.steps * options.samples, ", expected at most ", kMostInAll);
   require(options.steps == 1 || options.plan_out.empty(),
           "plan: --plan-out writes the plan of one step; leave ", "--steps out and choose it with --step");
+  require(options.timeline.empty() || (options.steps == 1 && options.plan.planner != "all"),
+          "plan: --timeline shows one step of one planner; leave --steps out and name a --planner");
   require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
           "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
   check_cp(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
@@ -126,6 +129,13 @@ void write_page(const PlanToolOptions& options, const PlanSteps& steps,
                                                  options.step, std::move(reports), failures, verdict}));
 }
 
+void write_timeline(const PlanToolOptions& options, const PlanProblem& problem, const Plan& plan) {
+  if (options.timeline.empty()) return;
+  write_file_atomically(options.timeline,
+                        chrome_trace(simulate(problem, plan), plan,
+                                     {std::max<int64_t>(1, problem.cost.ranks_per_node), problem.samples}));
+}
+
 std::string answer(const std::optional<Verdict>& verdict) {
   return verdict ? "\n" + verdict_text(*verdict) : "";
 }
@@ -139,6 +149,7 @@ int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
   const bool all = options.plan.planner == "all";
   const PlanReport& chosen = all ? reports.back() : fastest_of(reports);
   if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen.plan) + "\n");
+  write_timeline(options, problem, chosen.plan);
   write_page(options, steps, step, failures, verdict);
   if (options.json) {
     if (all) print_json(problem, reports, verdict, "[");
@@ -191,7 +202,8 @@ int run(PlanToolOptions options, const Command& command) {
   if (options.stages > 1 && !command.was_given("planner")) options.plan.planner = "pipeline";
   options.precision_was_given = command.was_given("precision");
   check(options, command);
-  if (!options.html.empty()) check_writable(options.html);
+  for (const std::string& file : {options.html, options.timeline})
+    if (!file.empty()) check_writable(file);
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
   const bool all = options.plan.planner == "all";
   steps.check_all(all ? PlanRequest{}
@@ -213,7 +225,10 @@ Command plan_command() {
       "--tokens-per-rank "
       "the cap\nfollows from the memory per rank and [model]. `plan_ms` is one run, timed after one that "
       "isn't: a "
-      "process's first\npays for page faults. --planner all compares all planners. A sample that fits "
+      "process's first\npays for page faults. `simulated` runs the plan layer by layer; `exposed` "
+      "(transfers) "
+      "and `idle` are means over\nranks, in the table as parts of that step. --planner all compares all "
+      "planners. A sample that fits "
       "nowhere: "
       "exit code 3.";
   TrainConfig& config = options->config;
@@ -240,14 +255,17 @@ Command plan_command() {
                            "free: a rank starts a wave when it and its ring mates are free; waves: all ranks "
                            "start a wave\ntogether",
                            {"free", "waves"});
-  command.options.add_flag(
-      "stages", options->stages,
-      "stages of a pipeline: --ranks are pipelines then, waves their micro-batches, run "
-      "1F1B, backward\ntwice as long as forward; planner pipeline unless --planner is given");
+  command.options.add_flag("stages", options->stages,
+                           "stages of a pipeline: --ranks are pipelines then, waves their micro-batches, run "
+                           "1F1B, forward\nand backward as the cost set has them, or 1 to 2; planner "
+                           "pipeline unless --planner is given");
   command.options.add_flag("step", options->step, "which step of the order, from 0");
   command.options.add_flag("steps", options->steps, "plan so many consecutive steps, with their sums");
   command.options.add_flag("json", options->json, "print JSON; times in the cost set's nanoseconds");
   command.options.add_flag("plan-out", options->plan_out, "write the plan to this file");
+  command.options.add_flag("timeline", options->timeline,
+                           "write what every rank does when, simulated, as Chrome trace JSON to this file; "
+                           "ui.perfetto.dev opens it");
   command.options.add_flag("html", options->html, "write a page that shows all this to this file");
   Command asked = command;  // shares the list of given flags
   command.run = [options, asked] { return run(*options, asked); };

@@ -139,11 +139,6 @@ std::string charts_html(const PlanPage& page, const std::vector<const PlanReport
 
 }  // namespace
 
-Simulation simulate(const PlanProblem& problem, const Plan& plan) {
-  if (problem.stages > 1) return simulate(plan, problem.cost, PipelineShape{problem.stages});
-  return simulate(plan, problem.cost, problem.cluster.execution);
-}
-
 DrawnLanes drawn_lanes(const Simulation& simulation) {
   DrawnLanes drawn_ranks;
   const size_t count = simulation.lanes.size();

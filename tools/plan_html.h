@@ -24,9 +24,6 @@ struct PlanPage {
 /// The page, self-contained. Times are of the cost model, waits and shares of the peak of `simulate`.
 std::string plan_html(const PlanPage& page);
 
-/// The plan on paper, on ranks or on pipelines of the problem's stages.
-Simulation simulate(const PlanProblem& problem, const Plan& plan);
-
 /// Lanes to draw, and what to say of them when they are not all.
 struct DrawnLanes {
   std::vector<GanttLane> lanes;

@@ -31,7 +31,7 @@ struct PlanToolOptions {
   TrainConfig config;
   PlanTable plan;
   PlannedModel planned;
-  std::string lengths, trace, execution = "free", plan_out, html;
+  std::string lengths, trace, execution = "free", plan_out, html, timeline;
   int64_t tokens_per_rank = 0, samples = 0, step = 0, steps = 1, stages = 1;
   bool json = false;
   bool precision_was_given = false;  ///< as a flag; else --model of a name is planned in bf16

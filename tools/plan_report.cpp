@@ -41,13 +41,13 @@ std::string holdings(const PlanProblem& problem, const std::vector<Shard>& slot,
 
 Plan plan_of(const PlanProblem& problem, const PlanRequest& request) {
   if (request.planner == "pipeline")
-    return plan_pipeline(problem.lengths, problem.cost, problem.cluster, {problem.stages});
+    return plan_pipeline(problem.lengths, problem.cost, problem.cluster, shape_of(problem));
   return make_plan(request, problem.lengths, problem.cost, problem.cluster);
 }
 
 /// Busy times are of one stage of each pipeline: all take the same.
 Makespan makespan_on_pipelines(const PlanProblem& problem, const Plan& plan) {
-  const PipelineRun run = simulate_pipeline(plan, problem.cost, {problem.stages});
+  const PipelineRun run = simulate_pipeline(plan, problem.cost, shape_of(problem));
   Makespan makespan;
   makespan.total_ns = run.total_ns;
   int64_t most = 0, sum = 0;
@@ -81,13 +81,22 @@ Execution execution_of(const std::string& name) {
   throw UsageError(join_message("--execution '", name, "', expected free or waves"));
 }
 
+PipelineShape shape_of(const PlanProblem& problem) {
+  return pipeline_shape(problem.cost, problem.stages, problem.lengths);
+}
+
+Simulation simulate(const PlanProblem& problem, const Plan& plan) {
+  if (problem.stages > 1) return simulate(plan, problem.cost, shape_of(problem));
+  return simulate(plan, problem.cost, problem.cluster.execution);
+}
+
 Makespan makespan_of(const PlanProblem& problem, const Plan& plan) {
   if (problem.stages > 1) return makespan_on_pipelines(problem, plan);
   return makespan_of(plan, problem.cost, problem.cluster.execution);
 }
 
 int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths) {
-  if (problem.stages > 1) return pipeline_bound(lengths, problem.cost, problem.cluster, {problem.stages});
+  if (problem.stages > 1) return pipeline_bound(lengths, problem.cost, problem.cluster, shape_of(problem));
   return lower_bound(lengths, problem.cost, problem.cluster);
 }
 
@@ -105,6 +114,11 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   report.makespan = makespan_of(problem, report.plan);
   report.bound_ns = bound_of(problem, problem.lengths);
   report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots * problem.stages);
+  const Simulation simulation = simulate(problem, report.plan);
+  report.simulated_ns = simulation.total_ns;
+  report.exposed_ns = figure_of(simulation.exposed_ns);
+  report.idle_ns = figure_of(simulation.idle_ns);
+  report.mfu = simulation.mfu;
   double moved = 0, total = 0;
   for (int64_t tokens : problem.lengths) total += double(tokens);
   for (const Wave& wave : report.plan.waves)
@@ -157,17 +171,22 @@ const PlanReport& fastest_of(const std::vector<PlanReport>& reports) {
 }
 
 std::string summary_table(const std::vector<PlanReport>& reports) {
-  std::string text = format_text("%-16s %4s %13s %13s %8s %10s %9s %11s %6s %7s %6s %8s  %s\n", "planner",
-                                 "cp", "makespan ms", "bound ms", "ratio", "efficiency", "max/mean",
-                                 "tokens/rank", "waves", "split", "moved", "plan ms", "CP sizes used");
+  std::string text =
+      format_text("%-16s %4s %13s %13s %8s %10s %13s %7s %7s %5s %9s %11s %6s %7s %6s %8s  %s\n", "planner",
+                  "cp", "makespan ms", "bound ms", "ratio", "efficiency", "simulated ms", "exposed", "idle",
+                  "MFU", "max/mean", "tokens/rank", "waves", "split", "moved", "plan ms", "CP sizes used");
   for (const PlanReport& report : reports) {
-    text += format_text("%-16s %4s %13.3f %13.3f %8.4f %10.4f %9.3f %11lld %6zu %7lld %6.2f %8.3f  %s",
-                        report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
-                        double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
-                        report.efficiency(), report.makespan.max_over_mean,
-                        static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
-                        static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
-                        join_sizes(cp_sizes_of(report.plan)).c_str());
+    const double step = std::max(1.0, double(report.simulated_ns));
+    text += format_text(
+        "%-16s %4s %13.3f %13.3f %8.4f %10.4f %13.3f %7.4f %7.4f %5s %9.3f %11lld %6zu %7lld "
+        "%6.2f %8.3f  %s",
+        report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
+        double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
+        report.efficiency(), step / 1e6, report.exposed_ns.mean / step, report.idle_ns.mean / step,
+        report.mfu > 0 ? format_text("%.3f", report.mfu).c_str() : "-", report.makespan.max_over_mean,
+        static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
+        static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
+        join_sizes(cp_sizes_of(report.plan)).c_str());
     text += report.fastest ? "  <- fastest" : "";
     text += report.smallest ? "  <- smallest that fits" : "";
     text += "\n";
@@ -249,6 +268,12 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"ideal", report.ideal_ns},
                                 {"ratio", report.ratio()},
                                 {"efficiency", report.efficiency()},
+                                {"simulated", report.simulated_ns},
+                                {"exposed_mean", report.exposed_ns.mean},
+                                {"exposed_max", report.exposed_ns.most},
+                                {"idle_mean", report.idle_ns.mean},
+                                {"idle_max", report.idle_ns.most},
+                                {"mfu", report.mfu},
                                 {"rank_max_over_mean", report.makespan.max_over_mean},
                                 {"busy", report.makespan.busy_ns},
                                 {"plan_ms", report.plan_milliseconds},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/planner.h"
+#include "schedule/simulate.h"
 #include "tools/plan_memory.h"
 #include "tools/verdict.h"
 
@@ -20,7 +21,10 @@ struct PlanReport {
   int64_t bound_ns = 0, ideal_ns = 0;
   std::vector<int64_t> peak_bytes;  ///< by rank, with pipelines by slot and stage; empty: not known
   double plan_milliseconds = 0;
-  double moved = 0;  ///< sum of (ring size - 1) x length / sum of lengths
+  int64_t simulated_ns = 0;        ///< of `simulate`
+  LaneFigure exposed_ns, idle_ns;  ///< by rank or stage: exposed transfers; other waits
+  double mfu = 0;                  ///< 0: not known
+  double moved = 0;                ///< sum of (ring size - 1) x length / sum of lengths
   int64_t split_samples = 0, largest_ring = 1;
   bool fastest = false, smallest = false;  ///< among the feasible sizes of a static planner
   /// Makespan / bound.
@@ -49,6 +53,10 @@ const char* execution_name(const PlanProblem& problem);
 /// Throws: UsageError that lists the two.
 Execution execution_of(const std::string& name);
 
+/// The problem's pipelines.
+PipelineShape shape_of(const PlanProblem& problem);
+/// The plan on paper, on ranks or on pipelines of the problem's stages.
+Simulation simulate(const PlanProblem& problem, const Plan& plan);
 /// What the plan takes, and the lower bound for `lengths`, as the problem's ranks or pipelines run.
 Makespan makespan_of(const PlanProblem& problem, const Plan& plan);
 int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths);

@@ -37,6 +37,26 @@ TEST(Pipeline, RunsTwoMicroBatchesOnTwoStagesAsOnPaper) {
   EXPECT_EQ(run.batches_in_flight, (std::vector<int64_t>{2, 1}));
 }
 
+TEST(Pipeline, ShapeHasTheSharesOfTheCostSet) {
+  const auto parts = [](const CostModel& cost, const std::vector<int64_t>& lengths) {
+    const PipelineShape shape = pipeline_shape(cost, 4, lengths);
+    EXPECT_EQ(shape.num_stages, 4);
+    EXPECT_EQ(shape.recompute_parts, 0);
+    return std::pair{shape.forward_parts, shape.backward_parts};
+  };
+  CostModel cost = six_per_token();
+  EXPECT_EQ(parts(cost, {5}), (std::pair<int64_t, int64_t>{1, 2})) << "the set doesn't say";
+  cost.linear_forward_ns = 1.5;
+  EXPECT_EQ(parts(cost, {5, 7}), (std::pair<int64_t, int64_t>{256, 768}));
+  EXPECT_EQ(parts(cost, {}), (std::pair<int64_t, int64_t>{1, 2}));
+  cost.quadratic_ns = 3;  // samples of 2: 24 of tokens and 24 of pairs, forward 6 and 12
+  EXPECT_EQ(parts(cost, {2, 2}), (std::pair<int64_t, int64_t>{1, 2})) << "half of it isn't known";
+  cost.quadratic_forward_ns = 1.5;
+  EXPECT_EQ(parts(cost, {2, 2}), (std::pair<int64_t, int64_t>{384, 640}));
+  constexpr int64_t kLong = int64_t(1) << 38;  // pairs alone
+  EXPECT_EQ(parts(cost, std::vector<int64_t>(1000, kLong)), (std::pair<int64_t, int64_t>{512, 512}));
+}
+
 TEST(Pipeline, OrderOfUnequalMicroBatchesMatters) {
   // 10 then 40: F0 0-10, F1 10-50 | F0 10-20, B0 20-40, F1 50-90, B1 90-170 | B0 50-70, B1 170-250.
   EXPECT_EQ(simulate_pipeline(one_pipeline({10, 40}), six_per_token(), {2}).total_ns, 250);
