@@ -120,7 +120,9 @@ int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_m
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   if (lengths.empty()) return 0;
   int64_t bound = lower_bound_time(sorted, cost, cluster);
-  if (cluster.execution == Execution::kWaves) bound = std::max(bound, wave_bound_time(sorted, cost, cluster));
+  bound = std::max(bound, cluster.execution == Execution::kWaves
+                              ? wave_bound_time(sorted, cost, cluster)
+                              : giants_bound_time(sorted, cost, cluster, cost_model.mates_end_together));
   return bound + cost.allreduce;
 }
 

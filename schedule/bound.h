@@ -45,6 +45,11 @@ inline int64_t largest_shard(const FixedCost& cost, int64_t tokens, int64_t most
 int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                          const Cluster& cluster);
 
+/// The same from samples of which no two fit the ranks at once, free-running; 0: there are none.
+/// Source: Note [Giants in turn] in giant_bound.cpp.
+int64_t giants_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                          const Cluster& cluster, bool mates_end_together);
+
 /// Compute alone, spread evenly: the denominator of efficiency.
 int64_t ideal_ns(const std::vector<int64_t>& lengths, const CostModel& cost, int64_t num_slots);
 

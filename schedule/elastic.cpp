@@ -158,7 +158,8 @@ ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel&
     total_tokens += tokens.back();
     total_ns += whole_ns.back();
   }
-  bound_ns = lower_bound_time(tokens, cost, cluster);
+  bound_ns = std::max(lower_bound_time(tokens, cost, cluster),
+                      giants_bound_time(tokens, cost, cluster, cost_model.mates_end_together));
 }
 
 void BestPlan::offer(Plan candidate, const CostModel& cost) {

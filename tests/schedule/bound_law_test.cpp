@@ -43,6 +43,32 @@ TEST(LowerBound, NeverExceedsTheBestOfAllPlans) {
               rounds(3000), worst_elastic, worst_bound);
 }
 
+TEST(LowerBound, GiantsInTurnNeverExceedTheBestOfAllPlans) {
+  const uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + int64_t(random() % uint64_t(high - low + 1));
+  };
+  int num_larger = 0;
+  for (int run = 0; run < rounds(2000); ++run) {
+    const int64_t num_slots = pick(2, 3), cap = pick(2, num_slots == 2 ? 4 : 3), all = num_slots * cap;
+    const Cluster cluster{num_slots, cap, 0};
+    std::vector<int64_t> lengths{pick(all / 2 + 1, all), pick(all / 2, all)};
+    if (num_slots == 2) lengths.push_back(pick(1, all));
+    std::sort(lengths.begin(), lengths.end(), std::greater<>());
+    CostModel cost = random_cost(random);
+    cost.quadratic_ns *= double(pick(1, 1000));
+    cost.mates_end_together = pick(0, 1) == 0;
+    const FixedCost fixed(cost);
+    const int64_t giants = giants_bound_time(lengths, fixed, cluster, cost.mates_end_together);
+    ASSERT_LE(giants + fixed.allreduce, least_makespan(lengths, cost, cluster))
+        << "seed " << seed << " run " << run;
+    num_larger += giants > lower_bound_time(lengths, fixed, cluster);
+  }
+  std::printf("the giants' bound is the larger one in %d of %d batches\n", num_larger, rounds(2000));
+  EXPECT_GT(num_larger, 0);
+}
+
 TEST(LowerBound, IsTightWhereEverythingFitsEvenly) {
   CostModel cost;
   cost.linear_ns = 10;
