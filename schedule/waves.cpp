@@ -111,8 +111,12 @@ void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_
 void search_on(const WaveBatch& batch, const std::vector<int64_t>& lengths, StepWaves& step,
                const auto& is_good) {
   constexpr size_t kFewWaves = 8;
-  for (const FillStyle& style : {FillStyle{4, false, false}, FillStyle{4, false, true},
-                                 FillStyle{16, false, false}, FillStyle{16, false, true}})
+  for (const FillStyle& style : {FillStyle{.waste_sixteenths = 4},
+                                 {.waste_sixteenths = 4, .on_nodes = true},
+                                 {.waste_sixteenths = 16},
+                                 {.waste_sixteenths = 16, .on_nodes = true},
+                                 {.waste_sixteenths = 16, .uneven = true},
+                                 {.waste_sixteenths = 64, .uneven = true}})
     if (!is_good() && step.waves().size() <= kFewWaves)
       step.search({.width = 4, .coarse = 12, .refinements = 3, .style = style});
   const int64_t fills_of_a_pass = 64000 / batch.cluster.num_slots;
@@ -123,7 +127,7 @@ void search_on(const WaveBatch& batch, const std::vector<int64_t>& lengths, Step
     for (size_t count : {2, 3, 4})
       for (bool on_nodes : {false, true})
         if (!is_good())
-          step.search_neighbours({.width = 4, .style = {16, false, on_nodes}}, count,
+          step.search_neighbours({.width = 4, .style = {.waste_sixteenths = 16, .on_nodes = on_nodes}}, count,
                                  step.num_fills() + fills_of_a_pass);
   }
 }

@@ -71,6 +71,7 @@ enum class WaveGoal { kSome, kAll };
 struct FillStyle {
   int64_t waste_sixteenths = 2;  ///< by which rings beside a longer one may take more than usual
   bool short_shards = false;     ///< rings leave a member little rather than room in the others
+  bool uneven = false;           ///< rings fill slots up to the cap before they are split evenly
   bool on_nodes = false;         ///< even rings leave whole nodes free, not the fullest slots
 };
 
@@ -103,6 +104,7 @@ class WaveFiller {
   void place_splits(FreeItems& free);
   void place_rest(FreeItems& free);
   bool pour(int64_t item, int64_t most_slots, int64_t most_ns);
+  bool pour_unevenly(int64_t item, int64_t most_slots, int64_t most_ns);
   bool pour_anywhere(int64_t item);
   bool pour_evenly(int64_t item, int64_t most_slots, int64_t most_ns);
   bool find_emptiest(int64_t cp, int64_t tokens, int64_t ns);

@@ -16,7 +16,14 @@ bool WaveFiller::pour(int64_t item, int64_t most_slots, int64_t most_ns) {
       __int128(batch_.whole_ns[size_t(item)]) > __int128(num_slots) * level_ - used_ns_)
     return false;  // seen without a look at the slots
   most_slots = std::min({most_slots, tokens, num_slots});
-  if (batch_.has_places && pour_evenly(item, most_slots, most_ns)) return true;
+  if (batch_.has_places && !style_.uneven && pour_evenly(item, most_slots, most_ns)) return true;
+  if (pour_unevenly(item, most_slots, most_ns)) return true;
+  return batch_.has_places && style_.uneven && pour_evenly(item, most_slots, most_ns);
+}
+
+/// As much on every slot as it has room for, over the fewest of the emptiest.
+bool WaveFiller::pour_unevenly(int64_t item, int64_t most_slots, int64_t most_ns) {
+  const int64_t tokens = batch_.tokens[size_t(item)];
   assume_between_ = false;
   for (int64_t cp = 2; cp <= most_slots;) {
     if (!find_rooms(tokens, most_slots, cp)) return false;
