@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char kStyle[] = R"css(
 :root{color-scheme:light dark;--page:#fbfbf9;--card:#fff;--ink:#1d2327;--soft:#5d6770;--rule:#d9dcde;--grid:#e8eaeb;
---w0:#1f5f87;--w1:#3f88b0;--w2:#6fadcc;--w3:#2f9c95;--wait:#d1495b;--transfer:#e9a23b;--sum:#9aa3aa;--bound:#111;
+--w0:#1f5f87;--w1:#3f88b0;--w2:#6fadcc;--w3:#2f9c95;--wait:#d9606f;--transfer:#e9a23b;--sum:#9aa3aa;--bound:#111;
 --memory:#7a8fb8;--mark:#eef5f9;--s0:#2a6f97;--s1:#e0852b;--s2:#2f8f5b;--s3:#8e5ea2;--s4:#c8444f;--s5:#6b7680}
 @media(prefers-color-scheme:dark){:root{--page:#14181b;--card:#1b2024;--ink:#e7eaec;--soft:#9ba6ae;--rule:#343b41;
 --grid:#2a3036;--w0:#3f88b8;--w1:#62a8d0;--w2:#2f6a92;--w3:#3aa8a0;--wait:#e4606f;--transfer:#e5a84d;--sum:#6c757c;
@@ -30,8 +30,11 @@ td.bar svg{display:block;width:100%;height:27px}
 .mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--grid);fill:none}
 .bound{stroke:var(--bound);stroke-width:1.5;stroke-dasharray:4 3;fill:none}.boundtext{fill:var(--ink)}
 .cap{stroke:var(--wait);stroke-width:1.5;stroke-dasharray:6 3;fill:none}.captext{fill:var(--wait)}
-.w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}.fw{fill-opacity:.72}
-.wait{fill:var(--wait);fill-opacity:.85}.transfer{fill:var(--transfer)}.sum{fill:var(--sum)}.memory{fill:var(--memory)}
+.w0{fill:var(--w0)}.w1{fill:var(--w1)}.w2{fill:var(--w2)}.w3{fill:var(--w3)}
+.w0.fw{fill:color-mix(in srgb,var(--w0) 70%,var(--card))}.w1.fw{fill:color-mix(in srgb,var(--w1) 70%,var(--card))}
+.w2.fw{fill:color-mix(in srgb,var(--w2) 70%,var(--card))}.w3.fw{fill:color-mix(in srgb,var(--w3) 70%,var(--card))}
+.ground{fill:var(--w1)}
+.wait{fill:var(--wait)}.transfer{fill:var(--transfer)}.sum{fill:var(--sum)}.memory{fill:var(--memory)}
 .s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
 .line{fill:none;stroke-width:2}.l0{stroke:var(--s0)}.l1{stroke:var(--s1)}.l2{stroke:var(--s2)}.l3{stroke:var(--s3)}
 .l4{stroke:var(--s4)}.l5{stroke:var(--s5)}text.t0{fill:var(--s0)}text.t1{fill:var(--s1)}text.t2{fill:var(--s2)}

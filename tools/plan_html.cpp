@@ -115,18 +115,20 @@ std::string charts_html(const PlanPage& page, const std::vector<const PlanReport
   for (const Simulation& simulation : simulations) scale = std::max(scale, simulation.total_ns);
   std::string html =
       "<h2>Every rank's time" + std::string(page.steps.size() > 1 ? " in the first step" : "") + "</h2><p>" +
-      html_key("w0", page.problem.stages > 1 ? "compute, a shade per micro-batch, forward paler"
-                                             : "compute, a shade per wave") +
+      html_key("w0", "compute, a shade per wave, forward paler") +
       html_key("transfer", "waits for a ring transfer") + html_key("wait", "waits for other ranks") +
       html_key("sum", "sum of gradients") + html_key("memory", "most tokens held at a time") +
-      "</p><p class=\"soft small\">All charts have the same scale.</p>\n";
+      "</p><p class=\"soft small\">All charts have the same scale" +
+      (page.problem.stages > 1 ? ".</p>\n"
+                               : "; simulated layer by layer, where the makespan adds up whole waves.</p>\n");
   for (size_t i = reports.size(); i-- > 0;) {
     const PlanReport& report = *reports[i];
     const DrawnLanes drawn_ranks = drawn_lanes(simulations[i]);
     html += "<h3>" + escape_html(report.planner) +
             (report.cp > 0 ? format_text(", CP %lld", static_cast<long long>(report.cp)) : "") + ": " +
             time_label(double(report.makespan.total_ns), double(report.makespan.total_ns)) +
-            format_text(", %.4f × bound</h3>\n", report.ratio());
+            format_text(", %.4f × bound; simulated %s</h3>\n", report.ratio(),
+                        time_label(double(simulations[i].total_ns), double(simulations[i].total_ns)).c_str());
     if (!drawn_ranks.note.empty())
       html += "<p class=\"soft small\">" + escape_html(drawn_ranks.note) + "</p>\n";
     html += gantt_svg(drawn_ranks.lanes, scale, report.bound_ns);

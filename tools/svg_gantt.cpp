@@ -61,30 +61,81 @@ std::string lane_names(const std::vector<GanttLane>& lanes, const std::vector<do
   return svg;
 }
 
-std::string titled(const GanttSpan& span, const std::string& lane, double y, double height, double scale) {
-  const double x = kLeft + kWidth * double(span.begin_ns) / scale;
-  const double width = kWidth * double(span.end_ns - span.begin_ns) / scale;
+/// A span as it is drawn, in pixels.
+struct Drawn {
+  double x = 0, width = 0;
+  const GanttSpan* span = nullptr;  ///< its colour and name
+  double ns = 0;
+};
+
+/// Adds what a run of narrow spans takes, each colour once, in the order in which they come first: the areas
+/// stay, the places are off by less than the run.
+void add_run(const std::vector<Drawn>& run, std::vector<Drawn>& out) {
+  std::vector<Drawn> parts;
+  for (const Drawn& each : run) {
+    auto part = std::find_if(parts.begin(), parts.end(),
+                             [&](const Drawn& other) { return other.span->style == each.span->style; });
+    if (part == parts.end()) part = parts.insert(part, {0, 0, each.span, 0});
+    part->width += each.width, part->ns += each.ns;
+  }
+  double x = run.empty() ? 0 : run.front().x;
+  for (Drawn& part : parts) {
+    part.x = x, x += part.width;
+    out.push_back(part);
+  }
+}
+
+/// Spans of a lane; neighbours too narrow to be seen apart are put together.
+std::vector<Drawn> drawn_spans(const GanttLane& lane, double scale) {
+  constexpr double kNarrow = 1.5, kLongestRun = 4;
+  std::vector<Drawn> out, run;
+  double run_width = 0;
+  for (const GanttSpan& span : lane.spans) {
+    const double ns = double(span.end_ns - span.begin_ns);
+    const Drawn drawn{kLeft + kWidth * double(span.begin_ns) / scale, kWidth * ns / scale, &span, ns};
+    const bool narrow = drawn.width < kNarrow;
+    const bool apart = !run.empty() && drawn.x > run.back().x + run.back().width + 0.01;
+    if (!narrow || apart || run_width + drawn.width > kLongestRun) {
+      add_run(run, out);
+      run.clear(), run_width = 0;
+    }
+    if (narrow) run.push_back(drawn), run_width += drawn.width;
+    else out.push_back(drawn);
+  }
+  add_run(run, out);
+  return out;
+}
+
+std::string titled(const Drawn& drawn, const std::string& lane, double y, double height) {
+  const GanttSpan& span = *drawn.span;
   const std::string wave = span.wave < 0 ? "" : format_text(", wave %lld", static_cast<long long>(span.wave));
   return format_text(
       "<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\"><title>%s: %s%s, %.3f "
       "ms</title></rect>\n",
-      span.style.c_str(), x, y, width, height, escape_html(lane).c_str(), span.what, wave.c_str(),
-      double(span.end_ns - span.begin_ns) / 1e6);
+      span.style.c_str(), drawn.x, y, drawn.width, height, escape_html(lane).c_str(), span.what, wave.c_str(),
+      drawn.ns / 1e6);
 }
 
 std::string spans_svg(const std::vector<GanttLane>& lanes, const std::vector<double>& edges, double height,
                       double scale) {
   constexpr double kThinnest = 0.05;  // of a pixel: not seen
   size_t count = 0;
-  for (const GanttLane& lane : lanes) count += lane.spans.size();
-  std::string svg;
+  std::vector<std::vector<Drawn>> drawn;
+  std::string svg, ground;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    drawn.push_back(drawn_spans(lanes[i], scale));
+    count += drawn.back().size();
+    if (drawn[i].empty()) continue;
+    const double begin = drawn[i].front().x;  // the ground keeps seams between neighbours dark
+    ground += box(begin, edges[i], drawn[i].back().x + drawn[i].back().width - begin, height);
+  }
+  if (!ground.empty()) svg += "<path class=\"ground\" d=\"" + ground + "\"/>\n";
   std::map<std::string, std::string> paths;  // by class
   for (size_t i = 0; i < lanes.size(); ++i)
-    for (const GanttSpan& span : lanes[i].spans) {
-      const double width = kWidth * double(span.end_ns - span.begin_ns) / scale;
-      if (width < kThinnest) continue;
-      if (count <= kMostTitled) svg += titled(span, lanes[i].name, edges[i], height, scale);
-      else paths[span.style] += box(kLeft + kWidth * double(span.begin_ns) / scale, edges[i], width, height);
+    for (const Drawn& each : drawn[i]) {
+      if (each.width < kThinnest) continue;
+      if (count <= kMostTitled) svg += titled(each, lanes[i].name, edges[i], height);
+      else paths[each.span->style] += box(each.x, edges[i], each.width, height);
     }
   for (const auto& [style, path] : paths) svg += "<path class=\"" + style + "\" d=\"" + path + "\"/>\n";
   return svg;

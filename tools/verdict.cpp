@@ -105,6 +105,10 @@ void add_balanced(const VerdictFigures& f, Verdict& verdict) {
     verdict.reasons.push_back("The bound leaves " + percent(room) + " over balanced static CP at most; " +
                               f.ours + " gets " +
                               percent(std::max(0.0, gain_of(f.first_balanced_ns, f.first_ours_ns))) + ".");
+  if (f.simulated_balanced_ns > 0 && f.simulated_ours_ns > 0)
+    verdict.reasons.push_back("Simulated layer by layer, " + f.ours + " gains " +
+                              percent(gain_of(f.simulated_balanced_ns, f.simulated_ours_ns)) +
+                              " over balanced static CP.");
   if (f.balanced_moved == 0)
     verdict.reasons.push_back("Every sample fits one rank whole, and balanced static CP sends nothing.");
   else if (f.balanced_free_links_ns > 0) {

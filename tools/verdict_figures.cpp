@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "schedule/simulate.h"
 #include "schedule/static.h"
 #include "tools/text_format.h"
 
@@ -82,6 +83,19 @@ void add_lengths(const PlanProblem& problem, VerdictFigures& figures) {
   if (!sizes.empty()) figures.least_static_cp = sizes.front();
 }
 
+/// Pipelines have one model of their time, no other to compare with.
+void add_simulated(const PlanProblem& problem, const std::vector<PlanReport>& reports,
+                   VerdictFigures& figures) {
+  if (problem.stages > 1) return;
+  for (const PlanReport* report : fastest_sizes(reports)) {
+    const auto simulated = [&] {
+      return simulate(report->plan, problem.cost, problem.cluster.execution).total_ns;
+    };
+    if (report->planner == figures.ours) figures.simulated_ours_ns = simulated();
+    if (report->planner == "static-balanced") figures.simulated_balanced_ns = simulated();
+  }
+}
+
 }  // namespace
 
 std::vector<VerdictTrial> verdict_trials(const PlanProblem& problem) {
@@ -103,7 +117,8 @@ std::vector<VerdictTrial> verdict_trials(const PlanProblem& problem) {
   if (problem.cluster.tokens_per_slot > 1) with_cap(problem.cluster.tokens_per_slot / 2, "half");
   const auto with_ranks = [&](int64_t ranks) {
     changed.cluster.num_slots = ranks;
-    try_problem(with_commas(ranks) + (ranks == 1 ? " rank" : " ranks"), changed, trials);
+    try_problem(with_commas(ranks) + (problem.stages > 1 ? " pipeline" : " rank") + (ranks == 1 ? "" : "s"),
+                changed, trials);
     changed.cluster = problem.cluster;
   };
   if (problem.cluster.num_slots % 2 == 0) with_ranks(problem.cluster.num_slots / 2);
@@ -139,14 +154,17 @@ VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::
     free.cost = with_free_links(first.cost);
     figures.balanced_free_links_ns = makespan_of(free, report->plan).total_ns;
   }
-  // Seven problems, each planned within about 50 ms up to here.
+  // Seven problems planned again, two plans simulated: about 50 ms each up to here.
   constexpr int64_t kMostWork = int64_t(1) << 16;
   const int64_t work = figures.num_samples * figures.num_ranks * first.stages * first.stages;
-  if (work <= kMostWork) figures.trials = verdict_trials(first);
-  else
+  if (work <= kMostWork) {
+    figures.trials = verdict_trials(first);
+    add_simulated(first, steps.front(), figures);
+  } else {
     figures.untried = "Other links, caps and ranks were not tried: that takes long for " +
                       with_commas(figures.num_samples) + " samples on " +
                       with_commas(figures.num_ranks * first.stages) + " ranks; plan a smaller step.";
+  }
   return figures;
 }
 

@@ -50,6 +50,23 @@ TEST(Svg, ManySpansShareAPathPerColour) {
   EXPECT_LT(svg.size(), 50u * 100u * 40u);
 }
 
+TEST(Svg, NarrowSpansKeepTheirAreas) {
+  GanttLane lane{"rank 0", {}};
+  for (int64_t i = 0; i < 10'000; ++i) {  // a tenth of a pixel each: 7 parts compute, 3 parts wait
+    lane.spans.push_back({i * 10, i * 10 + 7, "w0"});
+    lane.spans.push_back({i * 10 + 7, i * 10 + 10, "wait", "waits"});
+  }
+  const std::string svg = gantt_svg({lane}, 100'000);
+  double wait = 0;
+  size_t count = 0;
+  for (size_t at = svg.find("class=\"wait\""); at != std::string::npos;
+       at = svg.find("class=\"wait\"", at + 1), ++count)
+    wait += std::stod(svg.substr(svg.find(" width=\"", at) + 8));
+  EXPECT_LE(count, 300u);
+  EXPECT_GE(count, 200u);
+  EXPECT_NEAR(wait, 300, 0.005 * double(count));  // widths are written with two digits
+}
+
 TEST(Svg, BarsAboveTheCapAreRed) {
   const std::string fine = bars_svg({5, 10, 10}, 10, "tokens", "ranks"),
                     above = bars_svg({5, 11}, 10, "tokens", "ranks");

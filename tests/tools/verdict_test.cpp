@@ -56,6 +56,13 @@ TEST(Verdict, NamesSmallGainsNothing) {
   expect_says(much, "The bound leaves 25.0 % over balanced static CP at most; elastic gets 25.0 %.");
 }
 
+TEST(Verdict, NamesTheSimulatedGainWhereThereIsOne) {
+  VerdictFigures figures = figures_of(100, 110);
+  expect_silent(verdict_of(figures), "Simulated");
+  figures.simulated_ours_ns = 1000, figures.simulated_balanced_ns = 1082;
+  expect_says(verdict_of(figures), "Simulated layer by layer, elastic gains 8.2 % over balanced static CP.");
+}
+
 TEST(Verdict, LargeGainsAreFactors) {
   VerdictFigures figures = figures_of(100, 399);
   figures.others = {{"static", 0, 2000}};
