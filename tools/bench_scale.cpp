@@ -75,14 +75,13 @@ void add_step(const Problem& problem, ScalePlanner& sum) {
     const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
     validate_plan(choice.plan, problem.lengths, problem.cluster.num_slots);
     const Simulation simulation = simulate(choice.plan, problem.cost, problem.cluster.execution);
-    const int64_t total = makespan_of(choice.plan, problem.cost, problem.cluster.execution).total_ns;
-    sum.total_ns += total;
+    sum.total_ns += makespan_of(choice.plan, problem.cost, problem.cluster.execution).total_ns;
+    sum.simulated_ns += simulation.total_ns;
     sum.plan_ms += passed.count();
     if (choice.cp > 0) sum.cp_sizes.push_back(choice.cp);
-    const double whole = double(std::max<int64_t>(1, simulation.total_ns));
-    sum.exposed += double(total) * figure_of(simulation.exposed_ns).mean / whole;
-    sum.idle += double(total) * figure_of(simulation.idle_ns).mean / whole;
-    sum.mfu += double(total) * simulation.mfu;
+    sum.exposed += figure_of(simulation.exposed_ns).mean;
+    sum.idle += figure_of(simulation.idle_ns).mean;
+    sum.mfu += double(simulation.total_ns) * simulation.mfu;
   } catch (const UsageError&) { throw; } catch (const Error& reason) {
     sum.failure = reason.what();
   }
@@ -110,7 +109,7 @@ ScaleRow row_of(const ScaleBench& bench, const std::string& cost, const std::str
   for (ScalePlanner& planner : row.planners) {
     if (row.steps == 0) planner.failure = "every step has a sample that the pool can't hold";
     if (!planner.failure.empty()) continue;
-    const double total = double(std::max<int64_t>(1, planner.total_ns));
+    const double total = double(std::max<int64_t>(1, planner.simulated_ns));
     planner.exposed /= total, planner.idle /= total, planner.mfu /= total;
     planner.plan_ms /= double(row.steps);
   }
@@ -156,6 +155,12 @@ const ScalePlanner& ScaleRow::planner(const std::string& name) const {
 
 double ScaleRow::speed_up(const std::string& over) const {
   const ScalePlanner &rival = planner(over), &ours = planner("elastic");
+  if (!rival.failure.empty() || !ours.failure.empty() || ours.simulated_ns == 0) return 0;
+  return double(rival.simulated_ns) / double(ours.simulated_ns);
+}
+
+double ScaleRow::planned_speed_up(const std::string& over) const {
+  const ScalePlanner &rival = planner(over), &ours = planner("elastic");
   if (!rival.failure.empty() || !ours.failure.empty() || ours.total_ns == 0) return 0;
   return double(rival.total_ns) / double(ours.total_ns);
 }
@@ -174,7 +179,8 @@ std::vector<ScaleRow> run_bench_scale(const ScaleBench& bench) {
   for (const std::string& cost : bench.costs) find_cost(cost);
   if (bench.prints)
     std::printf(
-        "speed-up of elastic over planners (best CP size), %lld samples per GPU, at most %lld tokens "
+        "simulated speed-up of elastic over planners (best CP size), %lld samples per GPU, at most %lld "
+        "tokens "
         "per rank\n%-14s %-5s %6s %5s  %-15s  %-15s  %-15s  %8s  %10s  %s\n",
         static_cast<long long>(bench.samples_per_gpu), static_cast<long long>(bench.tokens_per_rank),
         "cost set", "trace", "GPUs", "steps", "static", "static-balanced", "greedy-waves", "x bound",

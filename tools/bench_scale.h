@@ -1,4 +1,4 @@
-// bench scale: what ring sizes per sample would give on pools of 8 to 16,384 GPUs, on paper.
+// bench scale: what ring sizes per sample would give on pools of 8 to 16,384 GPUs, simulated layer by layer.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct ScaleBench {
 /// A planner's sums over the steps of a pool.
 struct ScalePlanner {
   std::string planner;
-  int64_t total_ns = 0;
-  std::vector<int64_t> cp_sizes = {};  ///< of static planners: the best of each step
+  int64_t total_ns = 0, simulated_ns = 0;  ///< in the cost model that plans are made by, and layer by layer
+  std::vector<int64_t> cp_sizes = {};      ///< of static planners: the best of each step
   double plan_ms = 0;  ///< of a step, on average; of static planners with the search for the best size
   double exposed = 0, idle = 0, mfu = 0;  ///< simulated: shares of a rank's step, and of the peak
   std::string failure = {};               ///< why it has no plan; empty: it has
@@ -40,9 +40,10 @@ struct ScaleRow {
   std::vector<ScalePlanner> planners;  ///< static, static-balanced, greedy-waves, elastic
   /// Throws: Error for another name.
   const ScalePlanner& planner(const std::string& name) const;
-  /// Time of the planner / time of elastic; 0: one of them has no plan.
+  /// Simulated time of the planner / that of elastic; 0: one of them has no plan.
   double speed_up(const std::string& over) const;
-  double ratio() const;  ///< elastic / bound
+  double planned_speed_up(const std::string& over) const;  ///< the same in the cost model
+  double ratio() const;                                    ///< elastic / bound, in the cost model
 };
 
 /// Steps of a pool of `gpus`: eight where the batch is small, one from 512 GPUs on at 4 samples each.

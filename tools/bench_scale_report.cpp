@@ -47,6 +47,7 @@ std::string table_of(const std::vector<const ScaleRow*>& rows) {
     std::vector<HtmlCell> line{number(with_commas(row->gpus)), number(with_commas(row->samples)),
                                number(std::to_string(row->steps))};
     for (const char* rival : kRivals) line.push_back(number(factor(row->speed_up(rival))));
+    for (const char* rival : kRivals) line.push_back(number(factor(row->planned_speed_up(rival))));
     line.push_back(number(format_text("%.4f", row->ratio())));
     line.push_back(number(format_text("%.1f", ours.plan_ms)));
     line.push_back(number(format_text("%.1f %%", 100 * balanced.mfu)));
@@ -63,20 +64,24 @@ std::string table_of(const std::vector<const ScaleRow*>& rows) {
     line.push_back({note});
     cells.push_back(std::move(line));
   }
-  return html_table(
-      {"GPUs", "samples per step", "steps", "over static", "over static-balanced", "over greedy-waves",
-       "elastic × bound", "elastic plan ms", "MFU balanced", "MFU elastic", ""},
-      cells);
+  return html_table({"GPUs", "samples per step", "steps", "over static", "over static-balanced",
+                     "over greedy-waves", "static, planned", "balanced, planned", "greedy, planned",
+                     "elastic × bound", "elastic plan ms", "MFU balanced", "MFU elastic", ""},
+                    cells);
 }
 
 nlohmann::ordered_json json_of(const ScaleRow& row) {
   nlohmann::ordered_json object{{"cost", row.cost},       {"trace", row.trace},    {"gpus", row.gpus},
                                 {"samples", row.samples}, {"steps", row.steps},    {"left_out", row.left_out},
                                 {"bound", row.bound_ns},  {"ideal", row.ideal_ns}, {"ratio", row.ratio()}};
-  for (const char* rival : kRivals) object["speed_up"][rival] = row.speed_up(rival);
+  for (const char* rival : kRivals) {
+    object["speed_up"][rival] = row.speed_up(rival);
+    object["planned_speed_up"][rival] = row.planned_speed_up(rival);
+  }
   for (const ScalePlanner& planner : row.planners)
     object["planners"].push_back({{"planner", planner.planner},
                                   {"makespan", planner.total_ns},
+                                  {"simulated", planner.simulated_ns},
                                   {"cp_sizes", planner.cp_sizes},
                                   {"plan_ms", planner.plan_ms},
                                   {"exposed", planner.exposed},
