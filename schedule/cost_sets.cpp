@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "schedule/cost.h"
+#include "schedule/hardware_files.h"
 
 namespace zoetrope {
 namespace {
@@ -51,10 +52,15 @@ CostModel find_cost(const std::string& name_or_path) {
     if (set.name == name_or_path) return set;
     names += (names.empty() ? "" : ", ") + set.name;
   }
-  if (!std::filesystem::exists(name_or_path))
+  if (!std::filesystem::exists(name_or_path)) {
+    if (const std::optional<std::string> file = find_hardware_file(name_or_path)) return read_cost(*file);
+    std::string measured;
+    for (const std::string& name : hardware_names()) measured += (measured.empty() ? "" : ", ") + name;
     throw UsageError(join_message("cost set '", name_or_path, "' is neither a file nor a built-in set (",
-                                  names, ") nor one on paper (", kPaperNames,
-                                  "); 'zoetrope profile --out FILE' measures this machine"));
+                                  names, ") nor a measured machine of configs/hardware (",
+                                  measured.empty() ? "none here" : measured, ") nor one on paper (",
+                                  kPaperNames, "); 'zoetrope profile --out FILE' measures this machine"));
+  }
   return read_cost(name_or_path);
 }
 

@@ -7,7 +7,7 @@
 namespace zoetrope {
 
 Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Workload& workload,
-           int64_t memory_bytes, std::optional<Cluster> given, const WrapOps& wrap)
+           int64_t memory_bytes, std::optional<Cluster> given, const WrapOps& wrap, ParameterSource* watch)
     : comm(rank_comm),
       precision(Precision::from_name(config.numerics.precision)),
       pool(num_threads),
@@ -19,7 +19,7 @@ Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Wo
       attention(*ops, comm, arena, config.model, precision, cluster.tokens_per_slot),
       sync(comm, parameters),
       dit(config.model, precision, *ops, parameters,
-          ParallelHooks{&attention, &sync, &source, &width, &blocks}, arena),
+          ParallelHooks{&attention, &sync, watch ? watch : &source, &width, &blocks}, arena),
       flow(config.flow, config.model, precision, *ops, dit, arena, uint64_t(config.numerics.seed)) {
   const PrecisionSupport support = precision_support(Device::kCpu, precision.compute);
   if (!support.native && comm.rank() == 0) log_warning(support.how);

@@ -26,9 +26,11 @@ using WrapOps = std::function<std::unique_ptr<Ops>(std::unique_ptr<Ops>)>;
 class Rank {
  public:
   /// `cluster`: the caps to size for; empty: derived from `memory_bytes`. `wrap`: what stands before the
-  /// operators. Throws: Error with the arithmetic when the model or its longest sample can't fit.
+  /// operators. `watch`: the parameter source instead of one that does nothing. Throws: Error with the
+  /// arithmetic when the model or its longest sample can't fit.
   Rank(const TrainConfig& config, Comm& comm, int num_threads, const Workload& workload, int64_t memory_bytes,
-       std::optional<Cluster> cluster = std::nullopt, const WrapOps& wrap = nullptr);
+       std::optional<Cluster> cluster = std::nullopt, const WrapOps& wrap = nullptr,
+       ParameterSource* watch = nullptr);
 
   /// Highest use of the arena so far plus everything persistent: what the memory model must predict.
   int64_t peak_bytes() const { return arena.high_water_bytes() + persistent_bytes; }

@@ -111,7 +111,7 @@ class CpBench {
   }
 
   void make_rank(const Workload& workload, int64_t memory) {
-    rank_ = std::make_unique<Rank>(config_, *recording_, 1, workload, memory);
+    rank_ = std::make_unique<Rank>(config_, *recording_, 1, workload, memory, std::nullopt, nullptr, &watch_);
     rank_->parameters.initialise(uint64_t(config_.numerics.seed));
     rank_->parameters.prepare();
   }
@@ -166,21 +166,15 @@ class CpBench {
     if (!setting_.is_wall) cost_.allreduce_ns = all_reduce_ns;  // of this many ranks
     if (config_.plan.cost.empty()) {
       say("no --cost: measuring forward and backward");
-      std::vector<StepSample> samples;
-      for (const MeasuredStep& step :
-           measure_steps(*rank_, config_.model, recorder_, 8, [](const std::string&) {}))
-        samples.push_back(step.sample);
-      constexpr size_t kLeastSteps = 5;  // the fit has five unknowns
+      const std::vector<StepSample> samples =
+          samples_of(measure_steps(*rank_, config_.model, recorder_, watch_, 8, [](const std::string&) {}));
+      constexpr size_t kLeastSteps = 5;  // the fit has six unknowns, one of them for rings of unequal shards
       ZT_REQUIRE(samples.size() >= kLeastSteps, "bench cp: with at most ", rank_->cluster.tokens_per_slot,
                  " tokens per rank only ", samples.size(),
                  " micro-batches can be measured, and a cost set needs ", kLeastSteps,
                  "; give --cost FILE (of `zoetrope profile --out FILE`), or a larger --batch");
       const StepFit fit = fit_steps(samples);
-      cost_.linear_ns = fit.linear_ns;
-      cost_.quadratic_ns = fit.quadratic_ns;
-      cost_.sample_overhead_ns = fit.segment_ns;
-      cost_.exchange_ns = fit.remote_ns;
-      cost_.wave_overhead_ns = fit.wave_ns;
+      fit.apply_to(cost_);
       cost_.transfer_ns = cost_.latency_ns = 0;
       setting_.cost_source =
           join_message("measured in this run, fit error ", std::round(1000 * fit.largest_error) / 10, " %");
@@ -301,6 +295,7 @@ class CpBench {
   Comm& comm_;
   Dataset dataset_;
   ReplayRecorder recorder_;
+  PassWatch watch_{recorder_};
   std::unique_ptr<Comm> link_, recording_;
   std::unique_ptr<Rank> rank_;
   CostModel cost_;

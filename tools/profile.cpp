@@ -11,11 +11,14 @@
 
 #include "core/clocks.h"
 #include "core/files.h"
+#include "core/log.h"
+#include "model/flops.h"
 #include "parallel/comm_recording.h"
+#include "schedule/hardware_files.h"
 #include "tools/commands.h"
 #include "tools/gemm_rate.h"
 #include "tools/launch.h"
-#include "tools/profile_step.h"
+#include "tools/profile_report.h"
 #include "tools/ranges.h"
 
 namespace zoetrope {
@@ -23,8 +26,9 @@ namespace {
 
 struct ProfileSetup {
   TrainConfig config;
-  std::string out;
-  double seconds = 9;  ///< for the steps; all of it stays below 20
+  std::string out, name;
+  double seconds = 12;  ///< for the steps; all of it stays below 20
+  bool json = false;
 };
 
 std::string processor_name() {
@@ -48,32 +52,11 @@ std::string today() {
 
 int64_t physical_bytes() { return int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE); }
 
-void print_fit(const std::vector<MeasuredStep>& steps, const StepFit& fit) {
-  std::printf("\n  %-28s %10s %10s %8s\n", "forward and backward of", "measured", "fitted", "off by");
-  for (const MeasuredStep& step : steps)
-    std::printf("  %-28s %8.2fms %8.2fms %7.1f%%\n", step.what.c_str(), step.sample.ns / 1e6,
-                fit.predict(step.sample) / 1e6, 100 * (fit.predict(step.sample) / step.sample.ns - 1));
-}
-
-void print_cost(const CostModel& cost, const LinkRate& link, int ranks, int threads) {
-  const auto row = [](const char* what, double value, const char* unit, const char* note = "") {
-    std::printf("  %-24s %14.6g %-10s %s\n", what, value, unit, note);
-  };
-  std::printf("\n  %s, %d rank%s of %d thread%s\n", cost.device.c_str(), ranks, ranks > 1 ? "s" : "", threads,
-              threads > 1 ? "s" : "");
-  row("linear", cost.linear_ns, "ns/token");
-  row("quadratic", cost.quadratic_ns, "ns/pair", "of tokens of one sample");
-  row("segment", cost.sample_overhead_ns / 1e3, "us");
-  row("micro-batch", cost.wave_overhead_ns / 1e3, "us");
-  row("exchange", cost.exchange_ns, "ns/token", "of a remote block, never hidden: packing, copies, sums");
-  row("transfer", cost.transfer_ns, "ns/token",
-      ranks > 1 ? "of a remote block" : "one rank: nothing to measure");
-  if (ranks > 1) row("link", link.bytes_per_second / 1e9, "GB/s", "all ranks at once, one direction each");
-  row("exchange latency", cost.latency_ns / 1e3, "us", "per exchange step, all blocks");
-  row("gradient sum", cost.allreduce_ns / 1e6, "ms");
-  row("products, best", cost.gemm_flops / 1e9, "GF/s", "of one rank");
-  row("memory per rank", double(cost.memory_per_rank) / 1e9, "GB", "physical memory / ranks, less 20 %");
-  row("fit error", 100 * cost.fit_error, "%", "largest");
+/// From the FLOP of steps of 0, 1 and 2 tokens, which hold whole numbers.
+void set_useful_flops(const ModelConfig& model, CostModel& cost) {
+  const auto of = [&](int64_t tokens) { return train_flops(model, {&tokens, 1}); };
+  cost.quadratic_flops = (of(2) - 2 * of(1) + of(0)) / 2;
+  cost.linear_flops = of(1) - of(0) - cost.quadratic_flops;
 }
 
 double best_gemm(const ThreadPool& pool, const ModelConfig& model, DType compute,
@@ -90,53 +73,70 @@ double best_gemm(const ThreadPool& pool, const ModelConfig& model, DType compute
   return best;
 }
 
-int profile(const ProfileSetup& setup, Comm& comm) {
+Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& progress) {
   const TrainConfig& config = setup.config;
-  const int ranks = comm.size(), threads = threads_per_rank(config.parallel, ranks);
-  const ProfileProgress progress = [&](const std::string& line) {
-    if (comm.rank() == 0) std::printf("  %s\n", line.c_str()), std::fflush(stdout);
-  };
-  ReplayRecorder recorder(work_clock(threads));
+  Profile result;
+  result.ranks = comm.size(), result.threads = threads_per_rank(config.parallel, comm.size());
+  result.precision = config.numerics.precision;
+  result.model = join_message("width ", config.model.width, ", ", config.model.num_layers, " blocks of ",
+                              config.model.num_heads, " heads", config.model.recompute ? ", recompute" : "");
+  ReplayRecorder recorder(work_clock(result.threads));
+  PassWatch watch(recorder);
   const std::unique_ptr<Comm> recording = make_recording_comm(comm, recorder);
-  const int64_t share = physical_bytes() / ranks;
-  Rank rank(config, *recording, threads, profile_workload(config.model), share / 2);
+  const int64_t share = physical_bytes() / result.ranks;
+  Rank rank(config, *recording, result.threads, profile_workload(config.model), share / 2, std::nullopt,
+            nullptr, &watch);
   rank.parameters.initialise(1);
   rank.parameters.prepare();
+  result.parameters = rank.parameters.values().size();
 
-  CostModel cost;
-  cost.name = "profile";
+  CostModel& cost = result.cost;
+  cost.name = setup.name.empty() ? "profile" : setup.name;
   cost.device = processor_name();
   cost.date = today();
+  cost.num_layers = config.model.num_layers;
+  set_useful_flops(config.model, cost);
   cost.gemm_flops = best_gemm(rank.pool, config.model, rank.precision.compute, progress);
   cost.gemm_flops = -comm.all_reduce_max(-cost.gemm_flops);  // the slowest rank's best
-  const std::vector<MeasuredStep> steps =
-      measure_steps(rank, config.model, recorder, setup.seconds, progress);
-  std::vector<StepSample> samples;
-  for (const MeasuredStep& step : steps) samples.push_back(step.sample);
-  const StepFit fit = fit_steps(samples);
-  ZT_REQUIRE(fit.linear_ns > 0 && samples.size() > 4, samples.size(),
-             " measured steps don't give a fit (linear ", fit.linear_ns,
-             " ns); the machine is too busy or the model too large: run "
-             "'zoetrope profile' again, or with more --seconds");
-  LinkRate link;
-  if (ranks > 1) link = measure_link(comm);
-  cost.linear_ns = fit.linear_ns;
-  cost.quadratic_ns = fit.quadratic_ns;
-  cost.sample_overhead_ns = fit.segment_ns;
-  cost.exchange_ns = fit.remote_ns;
-  cost.wave_overhead_ns = fit.wave_ns;
-  cost.fit_error = fit.largest_error;
-  if (ranks > 1) {
-    cost.transfer_ns = 1e9 * exchange_bytes_per_token(config.model, rank.precision) / link.bytes_per_second;
-    cost.latency_ns = 1e9 * exchanges_per_step(config.model) * link.latency_seconds;
+  result.steps = measure_steps(rank, config.model, recorder, watch, setup.seconds, progress);
+  ZT_REQUIRE(
+      result.steps.size() > 4, "only ", result.steps.size(),
+      " micro-batches were measured, a fit needs 5; the model is too large for the time: run 'zoetrope "
+      "profile' again with more --seconds");
+  result.fit = fit_steps(samples_of(result.steps));
+  result.fit.apply_to(cost);
+  ZT_REQUIRE(cost.linear_ns > 0, result.steps.size(), " micro-batches don't give a fit (linear ",
+             cost.linear_ns,
+             " ns); the machine is too busy: run 'zoetrope profile' again, or with more --seconds");
+  if (result.ranks > 1) {
+    result.link = measure_link(comm);
+    cost.transfer_ns =
+        1e9 * exchange_bytes_per_token(config.model, rank.precision) / result.link.bytes_per_second;
+    cost.latency_ns = 1e9 * exchanges_per_step(config.model) * result.link.latency_seconds;
   }
   cost.allreduce_ns = 1e9 * measure_all_reduce(rank);
-  cost.ranks_per_node = ranks;
+  cost.ranks_per_node = result.ranks;
   cost.memory_per_rank = share / 10 * 8;
+  return result;
+}
+
+int profile(const ProfileSetup& setup, Comm& comm) {
+  const ProfileProgress progress = [&](const std::string& line) {
+    if (comm.rank() != 0) return;
+    if (setup.json) return log_info(line);
+    std::printf("  %s\n", line.c_str());
+    std::fflush(stdout);
+  };
+  const Profile result = measure(setup, comm, progress);
   if (comm.rank() != 0) return 0;
-  print_fit(steps, fit);
-  print_cost(cost, link, ranks, threads);
-  write_cost(setup.out, cost);
+  write_cost(setup.out, result.cost);
+  write_file_atomically(setup.out, file_header(result) + read_file(setup.out));
+  if (setup.json) {
+    std::printf("%s\n", profile_to_json(result).c_str());
+    return 0;
+  }
+  print_fit(result);
+  print_cost(result);
   std::printf("\nwrote %s\n", setup.out.c_str());
   return 0;
 }
@@ -151,10 +151,16 @@ Command profile_command() {
   command.footer =
       "Takes less than 20 seconds. Run it on an otherwise idle machine, with the ranks of the training.";
   setup->config.add_to(command.options);
-  command.options.add_flag("out", setup->out, "cost file to write");
+  command.options.add_flag("out", setup->out, "cost file to write; or --name");
+  command.options.add_flag("name", setup->name,
+                           "name of the cost set; without --out it goes to configs/hardware/NAME.toml, "
+                           "installed or of the source tree, where --cost NAME finds it");
+  command.options.add_flag("json", setup->json, "print JSON");
   command.options.add_flag("seconds", setup->seconds, "time for the steps of the fit");
   command.run = [setup] {
-    if (setup->out.empty()) throw UsageError("no place for the result: give --out FILE");
+    if (setup->out.empty() && setup->name.empty())
+      throw UsageError("no place for the result: give --out FILE, or --name NAME");
+    if (!setup->name.empty() && setup->out.empty()) setup->out = hardware_file_for(setup->name);
     Ranges().number("seconds", setup->seconds, 0.1, 3600);
     setup->config.validate();
     check_writable(setup->out);

@@ -1,9 +1,6 @@
 #include "tools/profile_step.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -14,47 +11,60 @@ namespace zoetrope {
 namespace {
 
 constexpr int64_t kLargestBatch = 4096, kMostSegments = 8;
+using PassTimes = std::array<double, kPasses>;
 
-/// Of transfers: a neighbour on the core makes them longer by whole time slices, and nothing makes them
-/// shorter.
-double least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
-
+/// A micro-batch of every rank. Ranks of one kind do the same; rank r is of kind r % sizes.size().
 struct Candidate {
   std::string what;
   Plan plan;
-  std::vector<int64_t> lengths;  ///< of all samples of the plan
-  int64_t tokens = 0;            ///< of a rank
-  StepSample size;
+  std::vector<int64_t> lengths;                 ///< of all samples of the plan
+  std::vector<StepSample> sizes;                ///< per kind of rank
+  std::vector<std::vector<PassTimes>> times{};  ///< of each kind, one per run
+  double run_ns = 0, spent_ns = 0;              ///< of the last run; of all
+  double most_tokens() const {
+    double most = 0;
+    for (const StepSample& size : sizes) most = std::max(most, size.tokens);
+    return most;
+  }
 };
 
-Candidate whole_samples(int ranks, std::vector<int64_t> lengths) {
+Candidate whole_samples(int ranks, int64_t count, int64_t tokens) {
+  const std::vector<int64_t> lengths(size_t(count), tokens);
   Candidate c;
-  c.what = lengths.size() == 1 ? join_message(lengths[0], " tokens")
-                               : join_message(lengths.size(), " x ", lengths[0], " tokens");
+  c.what = count == 1 ? join_message(tokens, " tokens") : join_message(count, " x ", tokens, " tokens");
   c.plan = plan_of_equal_slots(ranks, lengths);
-  for (int rank = 0; rank < ranks; ++rank) c.lengths.insert(c.lengths.end(), lengths.begin(), lengths.end());
-  for (const int64_t length : lengths) {
-    c.tokens += length;
-    c.size.pairs += double(length) * double(length);
-  }
-  c.size.tokens = double(c.tokens);
-  c.size.segments = double(lengths.size());
+  c.lengths.assign(size_t(count) * size_t(ranks), tokens);
+  StepSample size;
+  size.tokens = double(count * tokens);
+  size.pairs = double(count * tokens) * double(tokens);
+  size.segments = double(count);
+  c.sizes = {size};
   return c;
 }
 
-Candidate ring_of_all(int ranks, int64_t tokens_per_rank) {
+/// One sample over all ranks, with `tokens` on ranks 0, 2, 4, ..., and `others` times as many on the rest.
+Candidate ring_of_all(int ranks, int64_t tokens, int64_t others) {
   Candidate c;
-  const int64_t tokens = tokens_per_rank * ranks;
-  c.what = join_message(tokens, " tokens over ", ranks, " ranks");
-  c.plan = plan_of_one_ring(ranks, tokens);
-  c.lengths = {tokens};
-  c.tokens = tokens_per_rank;
-  c.size = {double(tokens_per_rank),
-            double(tokens_per_rank) * double(tokens),
-            1,
-            double(tokens - tokens_per_rank),
-            1,
-            0};
+  c.plan.waves.resize(1);
+  int64_t begin = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int64_t share = rank % 2 == 0 ? tokens : others * tokens;
+    c.plan.waves[0].slots.push_back({{0, begin, begin + share}});
+    begin += share;
+  }
+  list_rings(c.plan);
+  c.lengths = {begin};
+  c.what = join_message(begin, " tokens over ", ranks, " ranks");
+  for (const int64_t share : {tokens, others * tokens}) {
+    StepSample size;
+    size.tokens = double(share);
+    size.pairs = double(share) * double(begin);
+    size.segments = 1;
+    size.remote = double(begin - share);
+    size.split_rows = double(share * ranks);
+    c.sizes.push_back(size);
+  }
+  if (others == 1) c.sizes.pop_back();
   return c;
 }
 
@@ -63,72 +73,126 @@ Candidate ring_of_all(int ranks, int64_t tokens_per_rank) {
 std::vector<Candidate> candidates_for(const Rank& rank) {
   const int ranks = rank.comm.size();
   std::vector<Candidate> list;
-  const auto whole = [&](size_t count, int64_t tokens) {
-    list.push_back(whole_samples(ranks, std::vector<int64_t>(count, tokens)));
+  const auto whole = [&](int64_t count, int64_t tokens) {
+    list.push_back(whole_samples(ranks, count, tokens));
   };
-  const auto ring = [&](int64_t tokens_per_rank) {
-    if (ranks > 1) list.push_back(ring_of_all(ranks, tokens_per_rank));
+  const auto ring = [&](int64_t tokens, int64_t others) {
+    if (ranks > 1) list.push_back(ring_of_all(ranks, tokens, others));
   };
-  whole(1, 64), whole(1, 256), whole(4, 64), whole(1, 1024), ring(512);
-  whole(8, 32), whole(1, 512), whole(1, 2048), ring(64), whole(4, 256);
-  whole(1, 32), whole(1, 128), ring(256), whole(4, 16), whole(4, 128), ring(1024), whole(1, 4096);
+  whole(1, 64), whole(1, 256), whole(4, 64), whole(1, 1024), ring(512, 1), ring(256, 3), whole(4, 256);
+  whole(8, 32), whole(1, 512), whole(1, 2048), ring(128, 1), ring(64, 3), whole(8, 128), whole(1, 128);
+  whole(4, 128), ring(256, 1), whole(2, 512), ring(1024, 1), whole(1, 32), whole(4, 16), whole(1, 4096);
   std::erase_if(list, [&](const Candidate& c) {
-    return c.tokens > rank.cluster.tokens_per_slot ||
-           int64_t(c.size.segments) > rank.cluster.segments_per_slot;
+    return int64_t(c.most_tokens()) > rank.cluster.tokens_per_slot ||
+           int64_t(c.sizes[0].segments) > rank.cluster.segments_per_slot;
   });
   return list;
 }
 
-/// Steadier than the least, and not moved by a neighbour that slows some of the runs.
-double lower_quartile(std::vector<double> values) {
+double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 4];
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-/// Compute nanoseconds of this rank for one forward and backward.
-double run_once(Rank& rank, const Candidate& c, const MicroBatch& batch, const ModelConfig& model,
-                ReplayRecorder& recorder) {
-  rank.comm.barrier();
-  rank.attention.begin_wave(c.plan, 0);
-  rank.sync.begin_wave(false, false);
-  recorder.begin();
-  rank.flow.loss_and_gradients(batch, loss_count(c.tokens, model));
-  recorder.end();
-  int64_t ns = 0;
-  for (const ReplayEvent& event : recorder.trace())
-    if (event.kind == ReplayEvent::kCompute) ns += event.value;
-  return double(ns);
+/// Runs candidates on this rank.
+class StepTimer {
+ public:
+  StepTimer(Rank& rank, const ModelConfig& model, ReplayRecorder& recorder, PassWatch& watch)
+      : rank_(rank), model_(model), recorder_(recorder), watch_(watch) {}
+
+  /// Once, with the times of all ranks added to the candidate's unless it is a warm-up.
+  void run(Candidate& c, bool warm_up) {
+    const MicroBatch batch = make_synthetic_batch(c.plan, 0, rank_.comm.rank(), c.lengths, model_);
+    rank_.comm.barrier();
+    const int64_t start = wall_ns();
+    const PassTimes mine = time_passes(c, batch);
+    c.run_ns = rank_.comm.all_reduce_max(double(wall_ns() - start));
+    c.spent_ns += c.run_ns;
+    if (warm_up) return;
+    const std::vector<std::byte> all = rank_.comm.all_gather(&mine, sizeof mine);
+    const size_t kinds = c.sizes.size(), ranks = size_t(rank_.comm.size());
+    c.times.resize(kinds);
+    for (size_t kind = 0; kind < kinds; ++kind) {
+      PassTimes mean{};
+      const size_t count = (ranks - kind + kinds - 1) / kinds;
+      for (size_t r = kind; r < ranks; r += kinds) {
+        PassTimes each;
+        std::memcpy(&each, all.data() + r * sizeof each, sizeof each);
+        for (size_t pass = 0; pass < mean.size(); ++pass) mean[pass] += each[pass] / double(count);
+      }
+      c.times[kind].push_back(mean);
+    }
+  }
+
+ private:
+  PassTimes time_passes(const Candidate& c, const MicroBatch& batch) {
+    int64_t tokens = 0;
+    for (const int64_t length : c.lengths) tokens += length;
+    rank_.attention.begin_wave(c.plan, 0);
+    rank_.sync.begin_wave(false, false);
+    recorder_.begin();
+    recorder_.mark(int64_t(Pass::kForward));
+    watch_.on = true;
+    rank_.flow.loss_and_gradients(batch, loss_count(tokens, model_));
+    watch_.on = false;
+    recorder_.end();
+    PassTimes times{};
+    size_t pass = 0;
+    for (const ReplayEvent& event : recorder_.trace()) {
+      if (event.kind == ReplayEvent::kMark) pass = size_t(event.value);
+      if (event.kind == ReplayEvent::kCompute) times[pass] += double(event.value);
+    }
+    return times;
+  }
+
+  Rank& rank_;
+  const ModelConfig& model_;
+  ReplayRecorder& recorder_;
+  PassWatch& watch_;
+};
+
+/// First runs of as many candidates as the time lets, the others are taken out of the list.
+void run_first(StepTimer& timer, std::vector<Candidate>& list, const std::function<double()>& ns_left,
+               const ProfileProgress& progress) {
+  double ns_per_token = 0;
+  std::erase_if(list, [&](Candidate& c) {
+    if (2.6 * ns_per_token * c.most_tokens() > ns_left()) {
+      progress(join_message(c.what, ": would take too long, left out"));
+      return true;
+    }
+    timer.run(c, true);  // compiles the kernels of new shapes
+    timer.run(c, false);
+    ns_per_token = std::max(c.run_ns / c.most_tokens(), ns_per_token * 0.5);
+    progress(join_message(c.what, ": ", std::round(c.run_ns / 1e4) / 100, " ms"));
+    return false;
+  });
 }
 
-constexpr int64_t kSmallMessage = 64, kLargeMessage = int64_t(4) << 20;
-constexpr int kLinkRepeats = 41;
-
-double exchange_seconds(Comm& comm, int to, int from, int64_t bytes) {
-  const std::vector<std::byte> out(size_t(bytes), std::byte(1));
-  std::vector<std::byte> in(size_t(bytes), std::byte(0));
-  const int64_t start = wall_ns();
-  comm.exchange({{to, out.data(), bytes, 1}}, {{from, in.data(), bytes, 1}})->wait();
-  return 1e-9 * double(wall_ns() - start);
-}
-
-LinkRate link_rate(double small_seconds, double large_seconds) {
-  const double bytes = double(kLargeMessage - kSmallMessage);
-  // On a busy machine the small message may take as long as the large one: then the rate is at least this.
-  return {bytes / (large_seconds > small_seconds ? large_seconds - small_seconds : large_seconds),
-          small_seconds};
+/// Rounds over the candidates while there is time; none takes more than a tenth of it.
+void run_rounds(StepTimer& timer, std::vector<Candidate>& list, double seconds,
+                const std::function<double()>& ns_left) {
+  constexpr double kTurnNs = 1e8;
+  for (bool ran = true; ran;) {
+    ran = false;
+    for (Candidate& c : list) {
+      if (c.spent_ns + c.run_ns > 1e8 * seconds) continue;
+      const double turn = c.spent_ns + kTurnNs;
+      do {
+        if (c.run_ns > ns_left()) return;
+        timer.run(c, false);
+        ran = true;
+      } while (c.spent_ns + c.run_ns <= turn && c.times[0].size() % 4 != 0);
+    }
+  }
 }
 
 }  // namespace
 
-double mean_over_ranks(Comm& comm, double value) {
-  const std::vector<std::byte> all = comm.all_gather(&value, sizeof value);
-  double sum = 0;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    double each;
-    std::memcpy(&each, all.data() + size_t(rank) * sizeof each, sizeof each);
-    sum += each;
-  }
-  return sum / comm.size();
+void PassWatch::acquire(Unit, Phase phase) {
+  if (!on) return;
+  recorder_.mark(int64_t(phase == Phase::kForward     ? Pass::kForward
+                         : phase == Phase::kRecompute ? Pass::kRecompute
+                                                      : Pass::kBackward));
 }
 
 Workload profile_workload(const ModelConfig& model) {
@@ -136,114 +200,33 @@ Workload profile_workload(const ModelConfig& model) {
 }
 
 std::vector<MeasuredStep> measure_steps(Rank& rank, const ModelConfig& model, ReplayRecorder& recorder,
-                                        double seconds, const ProfileProgress& progress) {
-  std::vector<MeasuredStep> measured;
+                                        PassWatch& watch, double seconds, const ProfileProgress& progress) {
   const int64_t start = wall_ns();
-  double ns_per_token = 0;
-  for (Candidate& c : candidates_for(rank)) {
-    const double spent = rank.comm.all_reduce_max(double(wall_ns() - start));
-    const double left = 1e9 * seconds - spent, guess = 1.3 * ns_per_token * double(c.tokens);
-    if (2 * guess > left) {
-      progress(join_message(c.what, ": would take too long, left out"));
-      continue;
-    }
-    const MicroBatch batch = make_synthetic_batch(c.plan, 0, rank.comm.rank(), c.lengths, model);
-    run_once(rank, c, batch, model, recorder);  // compiles the kernels of new shapes
-    std::vector<double> times;
-    double spent_here = 0;
-    const int64_t begin = wall_ns();
-    do {
-      times.push_back(mean_over_ranks(rank.comm, run_once(rank, c, batch, model, recorder)));
-      spent_here = rank.comm.all_reduce_max(double(wall_ns() - begin));
-    } while (times.size() < 9 &&
-             spent_here * double(times.size() + 1) / double(times.size()) < 1e9 * seconds / 15);
-    c.size.ns = lower_quartile(times);
-    ns_per_token = std::max(spent_here / double(times.size()) / double(c.tokens), ns_per_token * 0.5);
-    measured.push_back({c.what, c.size});
-    progress(join_message(c.what, ": ", std::round(c.size.ns / 1e4) / 100, " ms, lower quartile of ",
-                          times.size()));
-  }
+  const auto ns_left = [&] { return 1e9 * seconds - rank.comm.all_reduce_max(double(wall_ns() - start)); };
+  std::vector<Candidate> list = candidates_for(rank);
+  StepTimer timer(rank, model, recorder, watch);
+  run_first(timer, list, ns_left, progress);
+  run_rounds(timer, list, seconds, ns_left);
   rank.parameters.zero_grads();
+  std::vector<MeasuredStep> measured;
+  for (const Candidate& c : list)
+    for (size_t kind = 0; kind < c.sizes.size(); ++kind) {
+      MeasuredStep step{c.what, int64_t(c.times[kind].size()), c.sizes[kind]};
+      if (c.sizes.size() > 1) step.what += join_message(", ", int64_t(step.sample.tokens), " of them");
+      for (size_t pass = 0; pass < size_t(kPasses); ++pass) {
+        std::vector<double> values;
+        for (const PassTimes& times : c.times[kind]) values.push_back(times[pass]);
+        step.sample.ns[pass] = median(values);
+      }
+      measured.push_back(step);
+    }
   return measured;
 }
 
-LinkRate measure_link(Comm& comm) {
-  ZT_CHECK(comm.size() > 1, "a link needs two ranks");
-  const int to = (comm.rank() + 1) % comm.size(), from = (comm.rank() + comm.size() - 1) % comm.size();
-  const auto seconds_for = [&](int64_t bytes) {
-    std::vector<double> times;
-    for (int i = 0; i < kLinkRepeats; ++i) {
-      comm.barrier();
-      times.push_back(comm.all_reduce_max(exchange_seconds(comm, to, from, bytes)));
-    }
-    return least(times);
-  };
-  return link_rate(seconds_for(kSmallMessage), seconds_for(kLargeMessage));
-}
-
-LinkRate measure_pair_link(Comm& comm) {
-  ZT_CHECK(comm.size() > 1, "a link needs two ranks");
-  std::array<double, 2> seconds{};
-  if (comm.rank() < 2) {
-    const int other = 1 - comm.rank();
-    for (size_t size = 0; size < 2; ++size) {
-      std::vector<double> times;
-      for (int i = 0; i < kLinkRepeats; ++i)
-        times.push_back(exchange_seconds(comm, other, other, size == 0 ? kSmallMessage : kLargeMessage));
-      seconds[size] = least(times);
-    }
-  } else {
-    usleep(500'000);  // no competition for the cores; the two take about a tenth of this
-  }
-  comm.broadcast(seconds.data(), int64_t(sizeof seconds), 0);
-  return link_rate(seconds[0], seconds[1]);
-}
-
-double exchange_bytes_per_token(const ModelConfig& model, Precision precision) {
-  const double compute = double(size_of(precision.compute)), wide = double(size_of(precision.wide));
-  // K, V in forward and again in backward, dK and dV back to their owner.
-  return double(model.num_layers) * double(model.width) * (2 * compute + 2 * compute + 2 * wide);
-}
-
-double exchanges_per_step(const ModelConfig& model) { return 3 * double(model.num_layers); }
-
-double measure_all_reduce(const Rank& rank) {
-  if (rank.comm.size() == 1) return 0;
-  std::vector<double> times;
-  for (int i = 0; i < 7; ++i) {
-    rank.comm.barrier();
-    const int64_t start = wall_ns();
-    rank.comm.all_reduce_sum(rank.parameters.grads());
-    times.push_back(rank.comm.all_reduce_max(1e-9 * double(wall_ns() - start)));
-  }
-  rank.parameters.zero_grads();
-  return least(times);
-}
-
-double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds) {
-  const auto matrix = [&] {
-    const Tensor wide = Tensor::empty({tokens, model.width}, DType::kF32);
-    for (int64_t i = 0; i < wide.size(); ++i) wide.data<float>()[i] = float(i % 29 - 14) / 16;
-    if (rank.precision.compute == DType::kF32) return wide;
-    const Tensor narrow = Tensor::empty({tokens, model.width}, rank.precision.compute);
-    rank.ops->convert(narrow, wide);
-    return narrow;
-  };
-  const Tensor q = matrix(), k = matrix(), v = matrix(), out = matrix();
-  const Tensor lse = Tensor::empty({tokens, model.num_heads}, rank.precision.wide);
-  const AttentionItem item{0, tokens, 0, tokens};
-  const double flops = 4.0 * double(tokens) * double(tokens) * double(model.width);
-  const ClockNs clock = work_clock(rank.pool.num_threads());  // ranks may share cores
-  double best = 0, spent = 0;
-  for (int64_t calls = 0; calls < 3 || spent < seconds; ++calls) {
-    const int64_t start = clock();
-    rank.ops->attention(out, lse, q, k, v, {&item, 1}, model.num_heads,
-                        1 / std::sqrt(double(model.head_width())), false);
-    const double took = 1e-9 * double(clock() - start);
-    spent += took;
-    best = std::max(best, flops / took);
-  }
-  return best;
+std::vector<StepSample> samples_of(const std::vector<MeasuredStep>& steps) {
+  std::vector<StepSample> samples;
+  for (const MeasuredStep& step : steps) samples.push_back(step.sample);
+  return samples;
 }
 
 }  // namespace zoetrope

@@ -18,14 +18,30 @@ using ProfileProgress = std::function<void(const std::string&)>;
 /// One measured micro-batch and how it was made up.
 struct MeasuredStep {
   std::string what;
+  int64_t runs = 0;
   StepSample sample;
 };
 
-/// Times forward and backward of micro-batches of growing size within about `seconds`, on all ranks at once;
-/// with several ranks also samples that lie on all of them. `recorder` must be the one of `rank.comm`.
-/// Every rank gets the same list: means over ranks.
+/// The parameter source of a rank that tells passes apart: while `on`, it marks in the recorder's trace which
+/// pass begins.
+class PassWatch : public ParameterSource {
+ public:
+  explicit PassWatch(ReplayRecorder& recorder) : recorder_(recorder) {}
+  void acquire(Unit unit, Phase phase) override;
+  bool on = false;
+
+ private:
+  ReplayRecorder& recorder_;
+};
+
+/// Times the passes of micro-batches of several sizes within about `seconds`, on all ranks at once; with
+/// several ranks also samples that lie on all of them, in equal and unequal shards. `recorder` must be the
+/// one of `rank.comm`, `watch` the rank's parameter source. In rounds over all sizes, so that none has the
+/// machine's best or worst seconds; medians. Every rank gets the same list.
 std::vector<MeasuredStep> measure_steps(Rank& rank, const ModelConfig& model, ReplayRecorder& recorder,
-                                        double seconds, const ProfileProgress& progress);
+                                        PassWatch& watch, double seconds, const ProfileProgress& progress);
+/// The samples of a fit.
+std::vector<StepSample> samples_of(const std::vector<MeasuredStep>& steps);
 /// Largest micro-batch that `measure_steps` tries, memory permitting: what the rank is to be sized for.
 Workload profile_workload(const ModelConfig& model);
 

@@ -31,7 +31,8 @@ struct PlanOptions {
     field("batch", batch, "samples per optimizer step, over all ranks");
     field("memory-per-rank", memory_per_rank, "bytes a rank may use; 0: what the cost file says");
     field("cost", cost,
-          "cost file of `zoetrope profile`, or a built-in set; empty: RUN/cost.toml, else built in");
+          "cost set: a set on paper or built in, else a file, else configs/hardware/NAME.toml, "
+          "installed or of the source tree; empty: RUN/cost.toml, else built in");
   }
 };
 

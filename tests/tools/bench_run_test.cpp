@@ -121,6 +121,13 @@ TEST(Profile, WritesACostSetThatCanBeRead) {
     EXPECT_GT(cost.memory_per_rank, 0);
     EXPECT_EQ(cost.ranks_per_node, std::atoi(ranks));
     EXPECT_EQ(cost.date.size(), 10u);
+    EXPECT_GT(cost.num_layers, 0);
+    EXPECT_GT(cost.linear_forward_ns, 0);
+    EXPECT_LT(cost.linear_forward_ns, cost.linear_ns);
+    EXPECT_GT(cost.linear_flops, 0);
+    EXPECT_GT(cost.quadratic_flops, 0);
+    EXPECT_GT(cost.fit_error, 0);
+    EXPECT_EQ(read_file(file).rfind("# Measured by `zoetrope profile` on " + cost.date, 0), 0u);
     if (cost.ranks_per_node > 1) {
       EXPECT_GT(cost.transfer_ns, 0);
       EXPECT_GT(cost.allreduce_ns, 0);
