@@ -94,6 +94,18 @@ int bench_plan(BenchOptions& options) {
   return 0;
 }
 
+int bench_traces(BenchOptions& options, const std::function<bool(const char*)>& given) {
+  TracesBench& traces = options.traces;
+  traces.prints = !options.json;
+  if (given("cost")) traces.hardware = {options.config.plan.cost};
+  if (given("execution")) traces.executions = {options.plan.execution};
+  Ranges().between("seeds", traces.num_seeds, 1, 1000);
+  const std::vector<TracesRow> rows = run_bench_traces(traces);
+  if (traces.prints) std::printf("\n%s", traces_markdown(traces, rows).c_str());
+  report_json(options, traces_json(rows));
+  return 0;
+}
+
 /// The table in Markdown follows the lines, unless JSON is asked for.
 int bench_scale(BenchOptions& options, const std::function<bool(const char*)>& given) {
   ScaleBench& scale = options.scale;
@@ -129,12 +141,13 @@ void add_scale_flags(OptionSet& options, BenchOptions& bench) {
   options.add_flag("html", bench.html, "scale: write a page with plots to this file");
 }
 
-void add_plan_flags(OptionSet& options, PlanBench& plan) {
+void add_plan_flags(OptionSet& options, PlanBench& plan, TracesBench& traces) {
+  options.add_flag("seeds", traces.num_seeds, "traces: how many seeds, from 0");
   options.add_flag("lists", plan.lists, "plan: folder of the five lists of lengths");
   options.add_flag("samples", plan.samples, "plan: so many samples of a trace instead of the lists");
   options.add_flag("trace", plan.trace, "plan: which trace; `zoetrope plan --trace list` lists them");
   options.add_flag("tokens-per-rank", plan.tokens_per_rank, "plan: most tokens of a rank, with --samples");
-  options.add_flag("execution", plan.execution, "plan: free or waves; empty: both");
+  options.add_flag("execution", plan.execution, "plan, traces: free or waves; empty: both");
 }
 
 int run(const BenchOptions& options, Comm& comm) {
@@ -150,6 +163,7 @@ int start(BenchOptions& options, const std::function<bool(const char*)>& given) 
   for (const std::string& path : {options.out, options.timeline, options.html})
     if (!path.empty()) check_writable(path);
   if (options.what == "plan") return bench_plan(options);
+  if (options.what == "traces") return bench_traces(options, given);
   if (options.what == "scale") return bench_scale(options, given);
   // A config's ranks are the training's; operators and whole steps are measured on one, with all threads.
   if (given("precision"))
@@ -172,7 +186,7 @@ Command bench_command() {
   command.name = "bench";
   command.help =
       "measure: cp (planners against each other), ring, ops, step (share of the product peak), plan "
-      "(planners on paper), scale (8 to 16,384 GPUs on paper)";
+      "(planners on paper), traces (the same on clusters with nodes), scale (8 to 16,384 GPUs on paper)";
   command.footer =
       "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
       "plans run for\n"
@@ -180,6 +194,8 @@ Command bench_command() {
       "'replayed'.\n"
       "plan: efficiency of plans under cost sets on paper, no ranks started: five lists, or --samples of "
       "--trace on --ranks.\n"
+      "traces: makespan / bound of every planner on traces T1 to T9, 64 ranks, h100 and pcie, --seeds "
+      "seeds.\n"
       "scale: speed-up of elastic over other planners on pools of --gpus, Wan 1.3B and 14B on H100s, traces "
       "t2 and t9; "
       "--cost\nand --trace choose others.";
@@ -189,7 +205,7 @@ Command bench_command() {
                        "what to measure",
                        true,
                        true,
-                       {"cp", "ring", "ops", "step", "plan", "scale"}});
+                       {"cp", "ring", "ops", "step", "plan", "traces", "scale"}});
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
   command.options.add_table("model", config.model);
@@ -211,7 +227,7 @@ Command bench_command() {
   command.options.add_flag("json", options->json, "print JSON instead of the table");
   command.options.add_flag("out", options->out, "write the JSON to this file too");
   command.options.add_flag("timeline", options->timeline, "cp: write a picture of every rank's time (HTML)");
-  add_plan_flags(command.options, options->plan);
+  add_plan_flags(command.options, options->plan, options->traces);
   add_scale_flags(command.options, *options);
   const auto given = command.given;
   command.run = [options, plan, given] {

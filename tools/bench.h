@@ -8,12 +8,13 @@
 #include "parallel/comm.h"
 #include "tools/bench_plan.h"
 #include "tools/bench_scale.h"
+#include "tools/bench_traces.h"
 #include "tools/train_config.h"
 
 namespace zoetrope {
 
 struct BenchOptions {
-  std::string what;  ///< cp, ring, ops, step, plan, scale
+  std::string what;  ///< cp, ring, ops, step, plan, traces, scale
   TrainConfig config;
   std::vector<std::string> planners;                   ///< empty: all
   std::vector<std::string> precisions{"f32", "bf16"};  ///< of `bench step`
@@ -22,6 +23,7 @@ struct BenchOptions {
   std::string out, timeline, html, gpus;
   PlanBench plan;
   ScaleBench scale;
+  TracesBench traces;
 };
 
 /// Whole training steps against the best rate of matrix products.
