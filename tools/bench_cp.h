@@ -15,7 +15,8 @@ struct CpEntry {
   std::string planner;
   int64_t cp = 0;  ///< 0: the planner chooses per sample
   bool is_smallest_that_fits = false;
-  std::vector<PlannedStep> steps;  ///< per batch
+  std::vector<PlannedStep> steps;          ///< per batch
+  std::vector<int64_t> simulated_ns = {};  ///< per batch, in the cost set
   bool is_static() const { return cp > 0; }
 };
 
@@ -66,6 +67,7 @@ struct CpRow {
   double replay_over_wall = 0;
   double simulated_ms = 0;  ///< of the same plans in the cost set, and what it lacks of a step
   double simulated_over_measured = 0;
+  double makespan_over_measured = 0;  ///< the same with the cost model's makespan
   double spread = 0;  ///< relative: twice the median deviation of the repeats from their median
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "schedule/simulate.h"
 #include "tools/bench_cp.h"
 
 namespace zoetrope {
@@ -22,12 +23,13 @@ void set_plan(PlannedStep& step, Plan plan) {
 
 CpEntry plan_entry(const PlanRequest& request, const std::vector<PlannedStep>& batches, const CostModel& cost,
                    const Cluster& cluster) {
-  CpEntry entry{request.planner, request.cp, false, batches};
+  CpEntry entry{request.planner, request.cp, false, batches, {}};
   for (PlannedStep& step : entry.steps) {
     set_plan(step, make_plan(request, step.lengths, cost, cluster));
     validate_plan(step.plan, step.lengths, cluster.num_slots);
     step.makespan_ns = makespan_of(step.plan, cost).total_ns;
     step.bound_ns = lower_bound(step.lengths, cost, cluster);
+    entry.simulated_ns.push_back(simulate(step.plan, cost).total_ns);
   }
   return entry;
 }

@@ -52,8 +52,9 @@ CpMeasurement measured(std::vector<double> wall, double replayed) {
 TEST(CpRows, AreMediansAndRatiosToTheFastestStatic) {
   const PlannedStep whole = step_of(plan_of_equal_slots(2, {50}), {50, 50}, 100);
   const PlannedStep split = step_of(plan_of_one_ring(2, 100), {100}, 100);
-  const std::vector<CpEntry> entries{
-      {"static", 1, true, {whole}}, {"static-balanced", 2, false, {split}}, {"elastic", 0, false, {whole}}};
+  const std::vector<CpEntry> entries{{"static", 1, true, {whole}, {14}},
+                                     {"static-balanced", 2, false, {split}},
+                                     {"elastic", 0, false, {whole}}};
   const std::vector<CpMeasurement> m{measured({0.4, 0.5, 9.0}, 0.55), measured({0.25, 0.2, 0.3}, 0.25),
                                      measured({0.2}, 0.21)};
   CpSetting setting;
@@ -71,8 +72,9 @@ TEST(CpRows, AreMediansAndRatiosToTheFastestStatic) {
   EXPECT_EQ(rows[0].kind, "wall");
   EXPECT_DOUBLE_EQ(rows[0].spread, 2 * 0.1 / 0.5);
   EXPECT_DOUBLE_EQ(rows[2].spread, 0);
-  EXPECT_DOUBLE_EQ(rows[0].simulated_ms, 12e-6 + 3);
-  EXPECT_DOUBLE_EQ(rows[0].simulated_over_measured, (12e-6 + 3) / 500);
+  EXPECT_DOUBLE_EQ(rows[0].simulated_ms, 14e-6 + 3);
+  EXPECT_DOUBLE_EQ(rows[0].simulated_over_measured, (14e-6 + 3) / 500);
+  EXPECT_DOUBLE_EQ(rows[0].makespan_over_measured, (12e-6 + 3) / 500);
   setting.is_wall = false;
   rows = make_rows(entries, m, setting);
   EXPECT_DOUBLE_EQ(rows[0].step_ms, 550);
