@@ -100,7 +100,18 @@ int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths
   return lower_bound(lengths, problem.cost, problem.cluster);
 }
 
-PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
+namespace {
+
+void add_simulated(const PlanProblem& problem, PlanReport& report) {
+  const Simulation simulation = simulate(problem, report.plan);
+  report.simulated_ns = simulation.total_ns;
+  report.exposed_ns = figure_of(simulation.exposed_ns);
+  report.idle_ns = figure_of(simulation.idle_ns);
+  report.mfu = simulation.mfu;
+}
+
+/// All figures but the simulator's.
+PlanReport measured_plan(const PlanProblem& problem, const PlanRequest& request) {
   PlanReport report;
   report.planner = request.planner;
   report.cp = request.cp;
@@ -114,11 +125,6 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   report.makespan = makespan_of(problem, report.plan);
   report.bound_ns = bound_of(problem, problem.lengths);
   report.ideal_ns = ideal_ns(problem.lengths, problem.cost, problem.cluster.num_slots * problem.stages);
-  const Simulation simulation = simulate(problem, report.plan);
-  report.simulated_ns = simulation.total_ns;
-  report.exposed_ns = figure_of(simulation.exposed_ns);
-  report.idle_ns = figure_of(simulation.idle_ns);
-  report.mfu = simulation.mfu;
   double moved = 0, total = 0;
   for (int64_t tokens : problem.lengths) total += double(tokens);
   for (const Wave& wave : report.plan.waves)
@@ -132,6 +138,21 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
   return report;
 }
 
+int64_t num_shards(const Plan& plan) {
+  int64_t shards = 0;
+  for (const Wave& wave : plan.waves)
+    for (const auto& slot : wave.slots) shards += int64_t(slot.size());
+  return shards;
+}
+
+}  // namespace
+
+PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
+  PlanReport report = measured_plan(problem, request);
+  add_simulated(problem, report);
+  return report;
+}
+
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
   check_batch(problem.lengths, problem.cluster);
   if (!fixes_cp_size(request.planner) || request.cp > 0) {
@@ -141,7 +162,7 @@ std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanReq
   std::vector<PlanReport> reports;
   for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster)) {
     if (reports.empty()) make_plan({request.planner, cp}, problem.lengths, problem.cost, problem.cluster);
-    reports.push_back(report_plan(problem, {request.planner, cp}));
+    reports.push_back(measured_plan(problem, {request.planner, cp}));
   }
   ZT_REQUIRE(!reports.empty(), "plan: no CP size that divides ", problem.cluster.num_slots,
              " ranks fits the longest sample into ", problem.cluster.tokens_per_slot,
@@ -150,6 +171,9 @@ std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanReq
   std::min_element(reports.begin(), reports.end(), [](const PlanReport& a, const PlanReport& b) {
     return a.makespan.total_ns < b.makespan.total_ns;
   })->fastest = true;
+  constexpr int64_t kMostShards = 1'000'000;  // a tenth of a second for each; larger ones only when chosen
+  for (PlanReport& report : reports)
+    if (report.fastest || num_shards(report.plan) <= kMostShards) add_simulated(problem, report);
   return reports;
 }
 
@@ -170,20 +194,34 @@ const PlanReport& fastest_of(const std::vector<PlanReport>& reports) {
   return reports.back();
 }
 
+namespace {
+
+/// Simulated step, exposed and idle parts of it, MFU; dashes where they are not known.
+std::string simulated_columns(const PlanReport& report) {
+  const double step = double(report.simulated_ns);
+  const auto number = [](bool known, const char* pattern, double value) {
+    return known ? format_text(pattern, value) : std::string("-");
+  };
+  return format_text("%13s %7s %7s %5s", number(step > 0, "%.3f", step / 1e6).c_str(),
+                     number(step > 0, "%.4f", report.exposed_ns.mean / step).c_str(),
+                     number(step > 0, "%.4f", report.idle_ns.mean / step).c_str(),
+                     number(report.mfu > 0, "%.3f", report.mfu).c_str());
+}
+
+}  // namespace
+
 std::string summary_table(const std::vector<PlanReport>& reports) {
   std::string text =
       format_text("%-16s %4s %13s %13s %8s %10s %13s %7s %7s %5s %9s %11s %6s %7s %6s %8s  %s\n", "planner",
                   "cp", "makespan ms", "bound ms", "ratio", "efficiency", "simulated ms", "exposed", "idle",
                   "MFU", "max/mean", "tokens/rank", "waves", "split", "moved", "plan ms", "CP sizes used");
   for (const PlanReport& report : reports) {
-    const double step = std::max(1.0, double(report.simulated_ns));
     text += format_text(
-        "%-16s %4s %13.3f %13.3f %8.4f %10.4f %13.3f %7.4f %7.4f %5s %9.3f %11lld %6zu %7lld "
+        "%-16s %4s %13.3f %13.3f %8.4f %10.4f %s %9.3f %11lld %6zu %7lld "
         "%6.2f %8.3f  %s",
         report.planner.c_str(), report.cp > 0 ? std::to_string(report.cp).c_str() : "any",
         double(report.makespan.total_ns) / 1e6, double(report.bound_ns) / 1e6, report.ratio(),
-        report.efficiency(), step / 1e6, report.exposed_ns.mean / step, report.idle_ns.mean / step,
-        report.mfu > 0 ? format_text("%.3f", report.mfu).c_str() : "-", report.makespan.max_over_mean,
+        report.efficiency(), simulated_columns(report).c_str(), report.makespan.max_over_mean,
         static_cast<long long>(max_tokens_per_slot(report.plan)), report.plan.waves.size(),
         static_cast<long long>(report.split_samples), report.moved, report.plan_milliseconds,
         join_sizes(cp_sizes_of(report.plan)).c_str());
@@ -268,12 +306,6 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"ideal", report.ideal_ns},
                                 {"ratio", report.ratio()},
                                 {"efficiency", report.efficiency()},
-                                {"simulated", report.simulated_ns},
-                                {"exposed_mean", report.exposed_ns.mean},
-                                {"exposed_max", report.exposed_ns.most},
-                                {"idle_mean", report.idle_ns.mean},
-                                {"idle_max", report.idle_ns.most},
-                                {"mfu", report.mfu},
                                 {"rank_max_over_mean", report.makespan.max_over_mean},
                                 {"busy", report.makespan.busy_ns},
                                 {"plan_ms", report.plan_milliseconds},
@@ -294,6 +326,13 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
     memory = {{"rank", rank.slot}, {"stage", rank.stage}, {"peak_bytes", rank.peak_bytes}};
     for (const MemoryPart& part : rank.parts) memory[part.name] = part.bytes;
   }
+  if (report.simulated_ns > 0)
+    object.update({{"simulated", report.simulated_ns},
+                   {"exposed_mean", report.exposed_ns.mean},
+                   {"exposed_max", report.exposed_ns.most},
+                   {"idle_mean", report.idle_ns.mean},
+                   {"idle_max", report.idle_ns.most},
+                   {"mfu", report.mfu}});
   if (problem.epoch_samples > 0) {
     object["epoch_samples"] = problem.epoch_samples;
     object["epoch_steps"] = double(problem.epoch_samples) / double(problem.samples.size());

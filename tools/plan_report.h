@@ -21,7 +21,8 @@ struct PlanReport {
   int64_t bound_ns = 0, ideal_ns = 0;
   std::vector<int64_t> peak_bytes;  ///< by rank, with pipelines by slot and stage; empty: not known
   double plan_milliseconds = 0;
-  int64_t simulated_ns = 0;        ///< of `simulate`
+  int64_t simulated_ns =
+      0;  ///< of `simulate`; 0: left out, a static size of very many shards that is not the choice
   LaneFigure exposed_ns, idle_ns;  ///< by rank or stage: exposed transfers; other waits
   double mfu = 0;                  ///< 0: not known
   double moved = 0;                ///< sum of (ring size - 1) x length / sum of lengths

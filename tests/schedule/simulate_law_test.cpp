@@ -111,6 +111,7 @@ CostModel links_alone(CostModel cost) {
 // Compute is the cost model's up to a rounding per block, the step is never below the bound of compute alone,
 // and at every time some rank computes or some transfer is under way: no wait is circular or for nothing.
 TEST(SimulateLaw, RingsOfAnyPool) {
+  int64_t num_rings[4] = {};
   for (int round = 0; round < rounds(80); ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << round);
     std::mt19937_64 random(static_cast<uint64_t>(round));
@@ -128,6 +129,8 @@ TEST(SimulateLaw, RingsOfAnyPool) {
     const Makespan links = makespan_of(problem.plan, links_alone(problem.cost), execution);
     std::vector<int64_t> remote_blocks(simulation.lanes.size(), 0);
     for (const Wave& wave : problem.plan.waves)
+      for (const Ring& ring : wave.rings) ++num_rings[int(ring.exchange)];
+    for (const Wave& wave : problem.plan.waves)
       for (const RingView& ring : split_samples(wave))
         for (int member : ring.members) remote_blocks[size_t(member)] += int64_t(ring.members.size()) - 1;
     int64_t serial = 0;
@@ -139,6 +142,9 @@ TEST(SimulateLaw, RingsOfAnyPool) {
     ASSERT_LE(done, serial);
     ASSERT_LE(simulation.allreduce_ns, int64_t(problem.cost.allreduce_ns));
   }
+  for (const Exchange exchange :
+       {Exchange::kRing, Exchange::kAllGather, Exchange::kAllToAll, Exchange::kHierarchical})
+    EXPECT_GT(num_rings[int(exchange)], 0) << name_of(exchange);
 }
 
 // Joined spans and a step in full detail differ in nothing but the order of spans inside a pass.
