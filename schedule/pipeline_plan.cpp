@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/check.h"
 #include "schedule/bound.h"
 #include "schedule/pipeline_pack.h"
 #include "schedule/pipeline_profile.h"
@@ -120,14 +121,28 @@ class PipelineSearch {
     best_plan_ = std::move(plan);
     return true;
   }
+  /// Planners whose sizes are fixed beforehand find no place for some samples that fit.
+  static void add_unless_refused(std::vector<Plan>& plans, const auto& make) {
+    try {
+      plans.push_back(make());
+    } catch (const Error&) {}
+  }
   /// Plans that know nothing of stages, as they are and with their waves in better orders.
   void offer_plans_of_others() {
-    if (batch_.cluster.segments_per_slot > 0) return;  // not all of them heed it
+    constexpr int64_t kManyShards = 256;  // planning lock-step waves of more takes long
     Cluster together = batch_.cluster;
     together.execution = Execution::kWaves;
+    int64_t shards = 0;
+    for (int64_t tokens : lengths_)
+      shards += (tokens + together.tokens_per_slot - 1) / together.tokens_per_slot;
     std::vector<Plan> plans{plan_elastic(lengths_, batch_.cost_model, batch_.cluster),
-                            plan_elastic(lengths_, batch_.cost_model, together),
-                            plan_greedy_waves(lengths_, batch_.cluster)};
+                            plan_dynamic(lengths_, batch_.cost_model, batch_.cluster)};
+    if (shards <= kManyShards) {
+      plans.push_back(plan_elastic(lengths_, batch_.cost_model, together));
+      plans.push_back(plan_dynamic(lengths_, batch_.cost_model, together));
+    }
+    add_unless_refused(plans, [&] { return plan_greedy_waves(lengths_, batch_.cluster); });
+    add_unless_refused(plans, [&] { return plan_bags(lengths_, batch_.cost_model, batch_.cluster, ""); });
     StaticChoice balanced = best_static_balanced(lengths_, batch_.cost_model, batch_.cluster, INT64_MAX);
     if (balanced.cp > 0) plans.push_back(std::move(balanced.plan));
     for (Plan& plan : plans) {

@@ -227,12 +227,10 @@ TEST(PlanPipeline, CoversAndFitsAnyBatchAndNeverBeatsTheBound) {
     const int64_t total = simulate_pipeline(plan, cost, shape).total_ns;
     const int64_t bound = pipeline_bound(lengths, cost, cluster, shape);
     ASSERT_GE(total, bound);
-    if (cluster.segments_per_slot == 0) {
-      for (const char* other : {"elastic", "greedy-waves", "static-balanced"}) {
-        if (std::string(other) == "static-balanced" && feasible_cp_sizes(lengths, cluster).empty()) continue;
-        const Plan rival = make_plan({other, 0}, lengths, cost, cluster);
-        ASSERT_LE(total, simulate_pipeline(rival, cost, shape).total_ns) << other;
-      }
+    for (const char* other : {"elastic", "dynamic", "greedy-waves", "static-balanced"}) {
+      if (std::string(other) == "static-balanced" && feasible_cp_sizes(lengths, cluster).empty()) continue;
+      const Plan rival = make_plan({other, 0}, lengths, cost, cluster);
+      ASSERT_LE(total, simulate_pipeline(rival, cost, shape).total_ns) << other;
     }
     ASSERT_EQ(hash_of(plan), hash_of(plan_pipeline(lengths, cost, cluster, shape)));
     worst = std::max(worst, double(total) / double(bound));
