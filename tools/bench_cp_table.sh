@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench_cp_table.sh [STEPS [RANKS...]]: runs `zoetrope bench cp` on the quickstart's data for 2, 4 and 8 ranks, with and without a
-# memory cap at which one rank can't hold the longest sample, on links of three speeds, and prints one line for each.
+# memory cap at which one rank can't hold the longest sample, on links of three speeds, and prints one line for each. sim/meas:
+# simulated over measured step, all rows of the cell; order: pairs of rows that the simulation puts in the measured order.
 # Needs what tools/quickstart.sh made. All output lies in quickstart/bench/; what is there already is not run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,8 +11,8 @@ steps=${1:-20}
 zoetrope=build/release/zoetrope out=quickstart/bench cap=90000000
 [ -d quickstart/data ] || { echo "error: quickstart/data is missing; run tools/quickstart.sh first" >&2; exit 2; }
 mkdir -p "$out"
-row='%-5s %-8s %-5s %-11s  %-14s %-14s %-14s %9s %9s %9s\n'
-printf "$row" ranks kind cap 'link hides' 'static' 'balanced' 'elastic' 'el/static' 'el/bal.' 'max/mean'
+row='%-5s %-8s %-5s %-11s  %-14s %-14s %-14s %9s %9s %9s %12s %6s\n'
+printf "$row" ranks kind cap 'link hides' 'static' 'balanced' 'elastic' 'el/static' 'el/bal.' 'max/mean' 'sim/meas' 'order'
 for ranks; do
   for memory in 0 "$cap"; do
     for link in 0 1700 25000; do
@@ -25,13 +26,15 @@ for ranks; do
       fi
       # the fastest row of each planner: tokens/s (CP size)
       awk -v ranks="$ranks" -v memory="$memory" -v link="$link" -v row="$row" '
-        /^(static|static-balanced|elastic) / { if ($5 > best[$1]) { best[$1] = $5; cp[$1] = $2; mean[$1] = $7 } kind = $3 }
+        /^(static|static-balanced|elastic) / { if ($8 > best[$1]) { best[$1] = $8; cp[$1] = $2; mean[$1] = $10 } kind = $3 }
+        /^simulated \/ measured/ { off = $4 "-" $6 }
+        match($0, /order right for [0-9]+ of [0-9]+/) { split(substr($0, RSTART, RLENGTH), word, " "); order = word[4] "/" word[6] }
         END {
           sub(/\*/, "", cp["static"]); sub(/\*/, "", cp["static-balanced"])
           printf row, ranks, kind, memory ? memory / 1000000 " MB" : "none", link ? link : "fast",
             best["static"] " cp " cp["static"], best["static-balanced"] " cp " cp["static-balanced"],
             best["elastic"] " cp " cp["elastic"], sprintf("%.3f", best["elastic"] / best["static"]),
-            sprintf("%.3f", best["elastic"] / best["static-balanced"]), mean["elastic"] }' "$log.txt"
+            sprintf("%.3f", best["elastic"] / best["static-balanced"]), mean["elastic"], off, order }' "$log.txt"
     done
   done
 done
