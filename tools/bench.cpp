@@ -99,6 +99,7 @@ int bench_traces(BenchOptions& options, const std::function<bool(const char*)>& 
   traces.prints = !options.json;
   if (given("cost")) traces.hardware = {options.config.plan.cost};
   if (given("execution")) traces.executions = {options.plan.execution};
+  if (given("trace")) traces.traces = split_names(options.plan.trace);
   Ranges().between("seeds", traces.num_seeds, 1, 1000);
   const std::vector<TracesRow> rows = run_bench_traces(traces);
   if (traces.prints) std::printf("\n%s", traces_markdown(traces, rows).c_str());
@@ -145,7 +146,9 @@ void add_plan_flags(OptionSet& options, PlanBench& plan, TracesBench& traces) {
   options.add_flag("seeds", traces.num_seeds, "traces: how many seeds, from 0");
   options.add_flag("lists", plan.lists, "plan: folder of the five lists of lengths");
   options.add_flag("samples", plan.samples, "plan: so many samples of a trace instead of the lists");
-  options.add_flag("trace", plan.trace, "plan: which trace; `zoetrope plan --trace list` lists them");
+  options.add_flag("trace", plan.trace,
+                   "plan, scale: which trace; `zoetrope plan --trace list` lists them; traces: T1 ... T9, "
+                   "T3c, with commas");
   options.add_flag("tokens-per-rank", plan.tokens_per_rank, "plan: most tokens of a rank, with --samples");
   options.add_flag("execution", plan.execution, "plan, traces: free or waves; empty: both");
 }

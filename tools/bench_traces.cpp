@@ -26,6 +26,19 @@ constexpr Case kCases[] = {{"T1", "t1", 712, 20480},      {"T2", "t2", 512, 2048
                            {"T6", "t6", 512, 8192, true}, {"T7", "t7", 512, 8192, true},
                            {"T8", "t8", 512, 8192, true}, {"T9", "t9", 512, 20480}};
 
+std::vector<Case> cases_of(const TracesBench& bench) {
+  if (bench.traces.empty()) return {std::begin(kCases), std::end(kCases)};
+  std::vector<Case> cases;
+  for (const std::string& name : bench.traces) {
+    const auto found =
+        std::find_if(std::begin(kCases), std::end(kCases), [&](const Case& one) { return one.name == name; });
+    if (found == std::end(kCases))
+      throw UsageError("bench traces: there is no trace '" + name + "', expected T1 to T9 or T3c");
+    cases.push_back(*found);
+  }
+  return cases;
+}
+
 TracesRow row_of(const Case& one, const PlanProblem& problem, int64_t seed, const std::string& planner) {
   TracesRow row{one.name, problem.cost.name, name_of(problem.cluster.execution), planner, seed};
   try {
@@ -95,7 +108,7 @@ int64_t num_faster(const std::vector<TracesRow>& rows) {
 std::vector<TracesRow> run_bench_traces(const TracesBench& bench) {
   std::vector<TracesRow> rows;
   for (const std::string& hardware : bench.hardware) find_cost(hardware);  // before anything is planned
-  for (const Case& one : kCases)
+  for (const Case& one : cases_of(bench))
     for (const std::string& hardware : bench.hardware)
       for (const std::string& execution : bench.executions)
         for (int64_t seed = 0; seed < bench.num_seeds; ++seed) {
@@ -131,7 +144,7 @@ std::string traces_markdown(const TracesBench& bench, const std::vector<TracesRo
     for (const std::string& execution : bench.executions)
       text += " " + hardware + " " + execution + " |", line += "---|";
   text += "\n" + line + "\n";
-  for (const Case& one : kCases) {
+  for (const Case& one : cases_of(bench)) {
     text += std::string("| ") + one.name + " |";
     for (const std::string& hardware : bench.hardware)
       for (const std::string& execution : bench.executions) {

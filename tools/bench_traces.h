@@ -10,7 +10,8 @@ namespace zoetrope {
 /// What is planned: each trace with each seed, cost set and execution, on 64 ranks.
 struct TracesBench {
   std::vector<std::string> hardware{"h100", "pcie"}, executions{"free", "waves"};
-  int64_t num_seeds = 5;  ///< 0, 1, ...
+  std::vector<std::string> traces;  ///< T1 ... T9, T3c; empty: all
+  int64_t num_seeds = 5;            ///< 0, 1, ...
   bool prints = true;
 };
 
@@ -22,7 +23,8 @@ struct TracesRow {
   double ratio() const { return double(makespan_ns) / double(bound_ns); }
 };
 
-/// Plans all, with a line for each trace and seed as it comes. Throws: UsageError for names of no cost set.
+/// Plans all, with a line for each trace and seed as it comes.
+/// Throws: UsageError for names of no cost set or trace.
 std::vector<TracesRow> run_bench_traces(const TracesBench& bench);
 
 /// All figures as JSON.
