@@ -181,7 +181,10 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
     offer_stacks(batch, best);
-    if (!good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+    // Pouring knows nothing of nodes; there it is for batches that are too small to be stacked well.
+    const bool pours =
+        batch.num_samples() <= kSmallBatch || !batch.cost.has_nodes(cluster.num_slots) || !best.plan;
+    if (pours && !good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
     if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);
