@@ -19,10 +19,11 @@ namespace {
 // Balanced static plans larger than this are no candidates where a plan is within 0.5 % of the bound: where
 // links cost nothing, every sample on every rank would gain the rest, and be too large a plan to use.
 constexpr int64_t kMostStaticShards = 1 << 17;
-constexpr int64_t kSmallBatch = 64;  // samples up to which more ways of pouring are tried
-constexpr int kRounds = 4;           // of bisecting the excess of a stack over the bound
-constexpr int64_t kFewRings = 256;   // samples up to which more orders of the rings are tried
-constexpr int64_t kMostExcess = 64;  // times the bound: nothing will be found
+constexpr int64_t kSmallBatch = 64;        // samples up to which more ways of pouring are tried
+constexpr int kRounds = 4;                 // of bisecting the excess of a stack over the bound
+constexpr int64_t kMostForDynamic = 4096;  // samples x ranks up to which the dynamic planner's is one more
+constexpr int64_t kFewRings = 256;         // samples up to which more orders of the rings are tried
+constexpr int64_t kMostExcess = 64;        // times the bound: nothing will be found
 
 /// True when a plan is within a part of the bound.
 bool is_within(const ElasticBatch& batch, const BestPlan& best, int64_t part) {
@@ -117,7 +118,7 @@ void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, BestPlan
 
 void offer_stacks(const ElasticBatch& batch, BestPlan& best) {
   RingSizes sizes(batch.tokens, batch.cost, batch.cluster);
-  if (batch.cost.has_nodes(batch.cluster.num_slots)) return offer_stacks_on_nodes(batch, sizes, best);
+  if (batch.has_places()) return offer_stacks_on_nodes(batch, sizes, best);
   const int64_t tolerance = batch.tolerance_ns();
   offer_lowest_stack(batch, sizes, {std::max<int64_t>(1, tolerance / 2), 2, tolerance, 0}, {StackStyle{}},
                      best);
@@ -182,9 +183,11 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
     const ElasticBatch batch(lengths, cost, cluster);
     offer_stacks(batch, best);
     // Pouring knows nothing of nodes; there it is for batches that are too small to be stacked well.
-    const bool pours =
-        batch.num_samples() <= kSmallBatch || !batch.cost.has_nodes(cluster.num_slots) || !best.plan;
+    const bool pours = batch.num_samples() <= kSmallBatch || !batch.has_places() || !best.plan;
     if (pours && !good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
+    if (batch.has_places() && !is_within(batch, best, 100) &&
+        batch.num_samples() * cluster.num_slots <= kMostForDynamic)
+      best.offer(plan_dynamic(lengths, cost, cluster), cost);
     if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);

@@ -23,6 +23,9 @@ struct ElasticBatch {
     return cluster.segments_per_slot > 0 ? cluster.segments_per_slot : INT64_MAX;
   }
 
+  /// True when a ring's price depends on where it lies, or on how its size splits the heads.
+  bool has_places() const { return cost.has_nodes(cluster.num_slots) || cost.num_heads > 0; }
+
   /// A plan this near the bound is good enough: the larger the batch, the less time there is for each sample.
   int64_t tolerance_ns() const { return bound_ns / (num_samples() <= 8192 ? 1024 : 256); }
 

@@ -27,7 +27,7 @@ class Stack {
         order_(order),
         draft_(batch),
         slots_(batch.cluster.num_slots) {
-    if (batch.cost.has_nodes(batch.cluster.num_slots)) {
+    if (batch.has_places()) {
       nodes_.emplace(batch.cluster.num_slots, batch.cost.ranks_per_node);
       if (style.fills_holes) holes_ = find_fillers();
     }
@@ -91,7 +91,7 @@ class Stack {
   /// True when a ring lies on blocks of the style's slots, or on such a part of one that others fit beside.
   bool in_blocks(const RingPlace& place) const {
     if (style_.block <= 1) return true;
-    if (place.num_nodes > 1) return place.per_node > 0 && place.per_node % style_.block == 0;
+    if (place.num_nodes > 1 && place.per_node > 0) return place.per_node % style_.block == 0;
     return place.num_members % style_.block == 0 || style_.block % place.num_members == 0;
   }
 

@@ -85,8 +85,8 @@ void offer_ring(const FixedCost& cost, const Cluster& cluster, int64_t tokens, i
 void offer_heads(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time, int64_t over,
                  Least& least) {
   const int64_t by_cap = (tokens + cluster.tokens_per_slot * over - 1) / (cluster.tokens_per_slot * over);
-  const int64_t most =
-      std::min(cluster.num_slots / over, (cluster.num_slots + cost.ranks_per_node - 1) / cost.ranks_per_node);
+  const bool rest_serves = cluster.num_slots % cost.ranks_per_node >= over;  // the last node's slots
+  const int64_t most = cluster.num_slots / cost.ranks_per_node + (rest_serves ? 1 : 0);
   for (int64_t nodes = std::max<int64_t>(1, by_cap); nodes <= most && over * nodes <= tokens; ++nodes) {
     const int64_t work = work_of_heads(cost, tokens, over, nodes);
     if (work / (over * nodes) > time) continue;

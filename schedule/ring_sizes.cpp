@@ -46,10 +46,24 @@ void RingSizes::list(Length& length) const {
   }
 }
 
+/// Nodes of the pool that have so many slots.
+int64_t RingSizes::nodes_with(int64_t per_node) const {
+  const int64_t rest = cluster_.num_slots % cost_.ranks_per_node;
+  return cluster_.num_slots / cost_.ranks_per_node + (rest >= per_node ? 1 : 0);
+}
+
 void RingSizes::add_places(Length& length, int64_t cp, bool uneven) const {
-  for (const RingPlace& place : places_of(cp, cost_.ranks_per_node))
-    if (uneven || place.per_node > 0)
-      length.places.push_back({place, even_ring_price(cost_, length.tokens, place).ns});
+  const auto add = [&](const RingPlace& place) {
+    length.places.push_back({place, even_ring_price(cost_, length.tokens, place).ns});
+  };
+  bool any = false;
+  const std::vector<RingPlace> places = places_of(cp, cost_.ranks_per_node);
+  for (const RingPlace& place : places) {
+    if (place.per_node == 0 ? !uneven : place.num_nodes > nodes_with(place.per_node)) continue;
+    add(place);
+    any = true;
+  }
+  if (!any && uneven) add({cp, places[0].num_nodes, 0});  // a node with fewer slots takes part
 }
 
 }  // namespace zoetrope

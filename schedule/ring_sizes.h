@@ -35,6 +35,7 @@ class RingSizes {
     int64_t cp = 0, listed_cp = 0;
     std::vector<PlacedRing> places;  ///< of `listed_cp`
   };
+  int64_t nodes_with(int64_t per_node) const;
   void list(Length& length) const;
   void add_places(Length& length, int64_t cp, bool uneven) const;
 

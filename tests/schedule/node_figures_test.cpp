@@ -2,6 +2,7 @@
 // printed, with what must hold as expectations.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "schedule/planner.h"
@@ -35,6 +36,26 @@ TEST(NodeFigures, RingsOfAllSizesFitBesideEachOther) {
       }
       std::printf("\n");
     }
+}
+
+/// The last node of a pool may have fewer slots than the others, and rings of all of them lie unevenly.
+TEST(NodeFigures, PoolsWithAPartOfANode) {
+  constexpr double kEnough = 1 + 1.0 / 1024;  // so near the bound the elastic planner stops looking
+  for (const std::string name : {"h100", "pcie"})
+    for (const int64_t num_slots : {12, 21})
+      for (const int64_t num_samples : {16, 64}) {
+        const std::vector<int64_t> lengths = trace_lengths(find_trace("t3"), 0, 0, num_samples);
+        const CostModel cost = find_cost(name);
+        const Cluster cluster{num_slots, 20480, 0};
+        const double bound = double(lower_bound(lengths, cost, cluster));
+        const auto ratio_of = [&](const std::string& planner) {
+          return double(makespan_of(make_plan({planner, 0}, lengths, cost, cluster), cost).total_ns) / bound;
+        };
+        const double elastic = ratio_of("elastic"), dynamic = ratio_of("dynamic");
+        std::printf("%s, t3 x %3lld on %lld ranks: elastic %.4f x the bound, dynamic %.4f\n", name.c_str(),
+                    static_cast<long long>(num_samples), static_cast<long long>(num_slots), elastic, dynamic);
+        EXPECT_LE(elastic, std::max(dynamic, kEnough)) << name << ", " << num_slots << " ranks";
+      }
 }
 
 }  // namespace
