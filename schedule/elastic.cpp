@@ -186,8 +186,10 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
     const bool pours = batch.num_samples() <= kSmallBatch || !batch.has_places() || !best.plan;
     if (pours && !good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
     if (batch.has_places() && !is_within(batch, best, 100) &&
-        batch.num_samples() * cluster.num_slots <= kMostForDynamic)
+        batch.num_samples() * cluster.num_slots <= kMostForDynamic) {
+      best.offer(plan_greedy_waves(lengths, cluster), cost);
       best.offer(plan_dynamic(lengths, cost, cluster), cost);
+    }
     if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);
