@@ -142,6 +142,8 @@ class PipelineSearch {
       plans.push_back(plan_dynamic(lengths_, batch_.cost_model, together));
     }
     add_unless_refused(plans, [&] { return plan_greedy_waves(lengths_, batch_.cluster); });
+    add_unless_refused(plans,
+                       [&] { return make_plan({"static"}, lengths_, batch_.cost_model, batch_.cluster); });
     add_unless_refused(plans, [&] { return plan_bags(lengths_, batch_.cost_model, batch_.cluster, ""); });
     StaticChoice balanced = best_static_balanced(lengths_, batch_.cost_model, batch_.cluster, INT64_MAX);
     if (balanced.cp > 0) plans.push_back(std::move(balanced.plan));

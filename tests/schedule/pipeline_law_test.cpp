@@ -227,8 +227,8 @@ TEST(PlanPipeline, CoversAndFitsAnyBatchAndNeverBeatsTheBound) {
     const int64_t total = simulate_pipeline(plan, cost, shape).total_ns;
     const int64_t bound = pipeline_bound(lengths, cost, cluster, shape);
     ASSERT_GE(total, bound);
-    for (const char* other : {"elastic", "dynamic", "greedy-waves", "static-balanced"}) {
-      if (std::string(other) == "static-balanced" && feasible_cp_sizes(lengths, cluster).empty()) continue;
+    for (const char* other : {"elastic", "dynamic", "greedy-waves", "static", "static-balanced"}) {
+      if (fixes_cp_size(other) && feasible_cp_sizes(lengths, cluster).empty()) continue;
       const Plan rival = make_plan({other, 0}, lengths, cost, cluster);
       ASSERT_LE(total, simulate_pipeline(rival, cost, shape).total_ns) << other;
     }
