@@ -163,6 +163,9 @@ class CpBench {
   /// The given cost set, or one measured now; what one rank could not measure comes from this run.
   void settle_cost(double all_reduce_ns, const LinkRate& fast) {
     setting_.cost_source = config_.plan.cost;
+    if (!setting_.is_wall && !config_.plan.cost.empty())
+      say("note: ranks that share cores compute slower than the cost set says unless it was measured with as "
+          "many of them; without --cost this run measures one");
     if (!setting_.is_wall) cost_.allreduce_ns = all_reduce_ns;  // of this many ranks
     if (config_.plan.cost.empty()) {
       say("no --cost: measuring forward and backward");
