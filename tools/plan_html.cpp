@@ -102,11 +102,22 @@ std::string verdict_html(const Verdict& verdict) {
   return html + "</div>\n";
 }
 
-/// Most tokens of the whole model's activations that each rank or pipeline stage holds.
-std::vector<int64_t> held_tokens(const Simulation& simulation) {
-  std::vector<int64_t> tokens = simulation.peak_tokens;
-  for (int64_t& each : tokens) each = (each + simulation.num_stages - 1) / simulation.num_stages;
-  return tokens;
+/// Peak bytes of each rank or stage against its limit; where they are not known, the most tokens of the whole
+/// model's activations that it holds, against the cap.
+std::string memory_html(const PlanProblem& problem, const PlanReport& report, const Simulation& simulation) {
+  const std::string whose =
+      lane_name(simulation, 0) + " to " + lane_name(simulation, simulation.lanes.size() - 1);
+  std::vector<double> held;
+  if (!report.peak_bytes.empty() && problem.memory.limit > 0) {
+    const double limit = double(problem.memory.limit), unit = limit >= 1e10 ? 1e9 : 1e6;
+    for (int64_t bytes : report.peak_bytes) held.push_back(double(bytes) / unit);
+    return bars_svg(held, limit / unit, format_text("limit %.4g %s", limit / unit, unit == 1e9 ? "GB" : "MB"),
+                    whose);
+  }
+  for (int64_t tokens : simulation.peak_tokens)
+    held.push_back(double((tokens + simulation.num_stages - 1) / simulation.num_stages));
+  const int64_t cap = problem.cluster.tokens_per_slot;
+  return bars_svg(held, double(cap), "cap " + with_commas(cap) + " tokens", whose);
 }
 
 std::string charts_html(const PlanPage& page, const std::vector<const PlanReport*>& reports,
@@ -117,7 +128,8 @@ std::string charts_html(const PlanPage& page, const std::vector<const PlanReport
       "<h2>Every rank's time" + std::string(page.steps.size() > 1 ? " in the first step" : "") + "</h2><p>" +
       html_key("w0", "compute, a shade per wave, forward paler") +
       html_key("transfer", "waits for a ring transfer") + html_key("wait", "waits for other ranks") +
-      html_key("sum", "sum of gradients") + html_key("memory", "most tokens held at a time") +
+      html_key("sum", "sum of gradients") +
+      html_key("memory", page.problem.memory.limit > 0 ? "peak memory" : "most tokens held at a time") +
       "</p><p class=\"soft small\">All charts have the same scale" +
       (page.problem.stages > 1 ? ".</p>\n"
                                : "; simulated layer by layer, where the makespan adds up whole waves.</p>\n");
@@ -132,9 +144,7 @@ std::string charts_html(const PlanPage& page, const std::vector<const PlanReport
     if (!drawn_ranks.note.empty())
       html += "<p class=\"soft small\">" + escape_html(drawn_ranks.note) + "</p>\n";
     html += gantt_svg(drawn_ranks.lanes, scale, report.bound_ns);
-    html += bars_svg(
-        held_tokens(simulations[i]), page.problem.cluster.tokens_per_slot, "tokens",
-        lane_name(simulations[i], 0) + " to " + lane_name(simulations[i], simulations[i].lanes.size() - 1));
+    html += memory_html(page.problem, report, simulations[i]);
   }
   return html;
 }

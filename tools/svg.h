@@ -33,9 +33,9 @@ struct GanttLane {
 /// many are drawn as one path per colour.
 std::string gantt_svg(const std::vector<GanttLane>& lanes, int64_t scale_ns, int64_t bound_ns = 0);
 
-/// Bars side by side under a cap line, `whose` below them; more than fit are shown by the largest of each
-/// group of neighbours.
-std::string bars_svg(const std::vector<int64_t>& values, int64_t cap, const std::string& unit,
+/// Bars side by side, under a line named `cap_name` at `cap`, `whose` below them; more than fit are shown by
+/// the largest of each group of neighbours.
+std::string bars_svg(const std::vector<double>& values, double cap, const std::string& cap_name,
                      const std::string& whose);
 
 /// Two series of shares in percent over bins that grow by a factor: [edges[i], edges[i + 1]).

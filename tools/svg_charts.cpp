@@ -41,34 +41,34 @@ std::string y_axis(const std::vector<double>& ticks, const Map& height_of, const
 
 }  // namespace
 
-std::string bars_svg(const std::vector<int64_t>& values, int64_t cap, const std::string& unit,
+std::string bars_svg(const std::vector<double>& values, double cap, const std::string& cap_name,
                      const std::string& whose) {
   constexpr double kTop = 14, kHeight = 84;
   constexpr size_t kMostBars = 250;  // 4 pixels each
   const size_t group = std::max<size_t>(1, (values.size() + kMostBars - 1) / kMostBars);
   const size_t num_bars = (values.size() + group - 1) / group;
-  int64_t most = std::max<int64_t>(cap, 1);
-  for (int64_t value : values) most = std::max(most, value);
-  const double scale = kHeight / (double(most) * 1.08), bottom = kTop + kHeight;
+  double most = cap > 0 ? cap : 1;
+  for (double value : values) most = std::max(most, value);
+  const double scale = kHeight / (most * 1.08), bottom = kTop + kHeight;
   std::string svg = open_svg(bottom + 20);
   svg += y_axis(
-      round_ticks(0, double(most), 4), [&](double value) { return bottom - scale * value; }, "");
+      round_ticks(0, most, 4), [&](double value) { return bottom - scale * value; }, "");
   const double pitch = kWidth / double(std::max<size_t>(1, num_bars)), gap = pitch > 8 ? 0.25 : 0.1;
   std::string within, above;
   for (size_t i = 0; i < num_bars; ++i) {
     const auto begin = values.begin() + int64_t(i * group);
-    const int64_t value =
+    const double value =
         *std::max_element(begin, begin + int64_t(std::min(group, values.size() - i * group)));
-    const double height = scale * double(value), width = pitch * (1 - gap);
+    const double height = scale * value, width = pitch * (1 - gap);
     (cap > 0 && value > cap ? above : within) += format_text(
         "M%.2f %.1fv%.2fh%.2fv%.2fz", kLeft + pitch * (double(i) + gap / 2), bottom, -height, width, height);
   }
   if (!within.empty()) svg += "<path class=\"memory\" d=\"" + within + "\"/>\n";
   if (!above.empty()) svg += "<path class=\"wait\" d=\"" + above + "\"/>\n";
   if (cap > 0) {
-    const double y = bottom - scale * double(cap);
+    const double y = bottom - scale * cap;
     svg += format_text("<path class=\"cap\" d=\"M%.0f %.1fh%.0f\"/>", kLeft, y, kWidth);
-    svg += text_at("end captext", kLeft + kWidth, y - 4, "cap " + with_commas(cap) + " " + unit);
+    svg += text_at("end captext", kLeft + kWidth, y - 4, cap_name);
   }
   const std::string each = group == 1 ? "" : format_text("; a bar is the most of %zu", group);
   return svg + text_at("mid", kLeft + kWidth / 2, bottom + 15, whose + each) + "</svg>\n";

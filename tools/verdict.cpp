@@ -91,7 +91,7 @@ void add_lengths(const VerdictFigures& f, Verdict& verdict) {
         "The cap of " + with_commas(f.tokens_per_rank) +
         " tokens per rank forces static CP to split every sample " +
         format_text("on %lld ranks or more", static_cast<long long>(f.least_static_cp)) + "; only " + above +
-        " are longer than that.");
+        " must be split.");
 }
 
 /// What the balanced static plan says.

@@ -110,6 +110,16 @@ TEST(PlanHtml, ShowsPipelinesStagesAndSteps) {
     EXPECT_NE(html.find(words), std::string::npos) << words;
 }
 
+TEST(PlanHtml, MemoryIsInBytesWhereItIsKnown) {
+  PlanPage page = page_of(24, {4, 40960}, "h100");
+  EXPECT_NE(plan_html(page).find("cap 40,960 tokens"), std::string::npos);
+  page.problem.memory.limit = 80'000'000'000;
+  for (PlanReport& report : page.steps[0]) report.peak_bytes.assign(4, 60'000'000'000);
+  const std::string html = plan_html(page);
+  expect_sound(html);
+  EXPECT_NE(html.find("limit 80 GB"), std::string::npos);
+}
+
 TEST(PlanHtml, OddProblemsMakeSoundPages) {
   PlanPage page = page_of(1, {4, 100000}, "square");
   page.failures = "bags: plan: 1 < 2 & 3\n";

@@ -68,12 +68,12 @@ TEST(Svg, NarrowSpansKeepTheirAreas) {
 }
 
 TEST(Svg, BarsAboveTheCapAreRed) {
-  const std::string fine = bars_svg({5, 10, 10}, 10, "tokens", "ranks"),
-                    above = bars_svg({5, 11}, 10, "tokens", "ranks");
+  const std::string fine = bars_svg({5, 10, 10}, 10, "cap 10", "ranks"),
+                    above = bars_svg({5, 11}, 10, "cap 10", "ranks");
   EXPECT_EQ(markup_fault(fine + above), "");
   EXPECT_EQ(fine.find("class=\"wait\""), std::string::npos);
   EXPECT_NE(above.find("class=\"wait\""), std::string::npos);
-  EXPECT_NE(bars_svg(std::vector<int64_t>(1000, 3), 5, "tokens", "ranks").find("a bar is the most of 4"),
+  EXPECT_NE(bars_svg(std::vector<double>(1000, 3), 5, "cap", "ranks").find("a bar is the most of 4"),
             std::string::npos);
 }
 
