@@ -50,13 +50,21 @@ void add_headline(const VerdictFigures& f, Verdict& verdict) {
       "the best balanced static plan" +
       (f.balanced.cp > 0 ? format_text(" (CP %lld)", static_cast<long long>(f.balanced.cp)) : std::string());
   if (verdict.pays)
-    verdict.headline = "It pays: " + ours + " is " + faster(verdict.gain) +
-                       (verdict.gain >= 1 ? " as " : " than ") + best + ".";
+    verdict.headline =
+        "It pays: " + ours + " is " + faster(verdict.gain) + (verdict.gain >= 1 ? " as " : " than ") + best;
   else if (verdict.gain > -kLeastGain)
     verdict.headline =
-        "It does not pay: against " + best + " " + ours + " gains nothing (" + percent(verdict.gain) + ").";
-  else
-    verdict.headline = "It does not pay: " + ours + " is " + gain_words(verdict.gain) + " than " + best + ".";
+        "It does not pay: against " + best + " " + ours + " gains nothing (" + percent(verdict.gain) + ")";
+  else verdict.headline = "It does not pay: " + ours + " is " + gain_words(verdict.gain) + " than " + best;
+  if (f.simulated_balanced_ns > 0 && f.simulated_ours_ns > 0) {
+    const double simulated = gain_of(f.simulated_balanced_ns, f.simulated_ours_ns);
+    verdict.headline += "; simulated layer by layer: " + gain_words(simulated);
+    if (verdict.pays && simulated < kLeastGain) {
+      verdict.pays = false;
+      verdict.headline.replace(0, std::string("It pays").size(), "It is not sure to pay");
+    }
+  }
+  verdict.headline += ".";
 }
 
 void add_rivals(const VerdictFigures& f, Verdict& verdict) {
@@ -105,10 +113,6 @@ void add_balanced(const VerdictFigures& f, Verdict& verdict) {
     verdict.reasons.push_back("The bound leaves " + percent(room) + " over balanced static CP at most; " +
                               f.ours + " gets " +
                               percent(std::max(0.0, gain_of(f.first_balanced_ns, f.first_ours_ns))) + ".");
-  if (f.simulated_balanced_ns > 0 && f.simulated_ours_ns > 0)
-    verdict.reasons.push_back("Simulated layer by layer, " + f.ours + " gains " +
-                              percent(gain_of(f.simulated_balanced_ns, f.simulated_ours_ns)) +
-                              " over balanced static CP.");
   if (f.balanced_moved == 0)
     verdict.reasons.push_back("Every sample fits one rank whole, and balanced static CP sends nothing.");
   else if (f.balanced_free_links_ns > 0) {

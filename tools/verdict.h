@@ -12,6 +12,7 @@ struct VerdictRival {
   std::string planner;
   int64_t cp = 0;        ///< of the static planners; 0: its own choice
   int64_t total_ns = 0;  ///< of all steps; 0: it has no plan for some step
+  int64_t simulated_ns = 0;
 };
 
 /// Both planned again for a changed problem.
@@ -34,7 +35,8 @@ struct VerdictFigures {
   int64_t num_above_cap = 0, tokens_above_cap = 0;   ///< samples that fit no rank whole
   int64_t longest_alone_ns = 0, first_bound_ns = 0;  ///< bounds of a step of the longest sample, of the step
   int64_t first_ours_ns = 0, first_balanced_ns = 0;
-  int64_t simulated_ours_ns = 0, simulated_balanced_ns = 0;  ///< the same, layer by layer; 0: not simulated
+  int64_t simulated_ours_ns = 0,
+          simulated_balanced_ns = 0;   ///< of all steps, layer by layer; 0: not simulated
   int64_t balanced_free_links_ns = 0;  ///< the balanced plan if transfers took no time; 0: not computed
   int64_t least_static_cp = 1;         ///< smallest size that holds the longest sample
   int64_t balanced_waves = 0, least_waves = 0;  ///< micro-batches it has, and the fewest that the cap allows

@@ -57,6 +57,7 @@ VerdictRival sum_of(const std::string& planner, const std::vector<std::vector<Pl
       if (report->planner != planner) continue;
       sum.cp = found == 0 || sum.cp == report->cp ? report->cp : 0;
       sum.total_ns += report->makespan.total_ns;
+      sum.simulated_ns += report->simulated_ns;
       ++found;
     }
   if (found < steps.size()) sum = {planner};
@@ -125,18 +126,20 @@ VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::
   figures.balanced = sum_of("static-balanced", steps);
   for (const char* planner : {"static", "greedy-waves", "bags", "dynamic"})
     figures.others.push_back(sum_of(planner, steps));
+  if (first.stages == 1) {  // pipelines have one model of their time
+    figures.simulated_ours_ns = sum_of(figures.ours, steps).simulated_ns;
+    figures.simulated_balanced_ns = figures.balanced.simulated_ns;
+  }
   add_lengths(first, figures);
   for (const std::vector<PlanReport>& reports : steps) figures.bound_ns += reports.back().bound_ns;
   figures.first_bound_ns = steps.front().back().bound_ns;
   for (const PlanReport* report : fastest_sizes(steps.front())) {
     if (report->planner == figures.ours) {
       figures.first_ours_ns = report->makespan.total_ns;
-      if (first.stages == 1) figures.simulated_ours_ns = report->simulated_ns;  // pipelines have one model
       figures.ours_moved = report->moved;
     }
     if (report->planner != "static-balanced") continue;
     figures.first_balanced_ns = report->makespan.total_ns;
-    if (first.stages == 1) figures.simulated_balanced_ns = report->simulated_ns;
     figures.balanced_moved = report->moved;
     figures.balanced_waves = int64_t(report->plan.waves.size());
     PlanProblem free = first;

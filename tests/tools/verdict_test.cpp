@@ -56,11 +56,21 @@ TEST(Verdict, NamesSmallGainsNothing) {
   expect_says(much, "The bound leaves 25.0 % over balanced static CP at most; elastic gets 25.0 %.");
 }
 
-TEST(Verdict, NamesTheSimulatedGainWhereThereIsOne) {
+TEST(Verdict, BothModelsMustSayThatItPays) {
   VerdictFigures figures = figures_of(100, 110);
-  expect_silent(verdict_of(figures), "Simulated");
+  expect_silent(verdict_of(figures), "simulated");
   figures.simulated_ours_ns = 1000, figures.simulated_balanced_ns = 1082;
-  expect_says(verdict_of(figures), "Simulated layer by layer, elastic gains 8.2 % over balanced static CP.");
+  EXPECT_TRUE(verdict_of(figures).pays);
+  expect_says(verdict_of(figures),
+              "It pays: elastic is 10.0 % faster than the best balanced static plan (CP 4); "
+              "simulated layer by layer: 8.2 % faster.");
+  figures.simulated_balanced_ns = 1010;
+  EXPECT_FALSE(verdict_of(figures).pays);
+  expect_says(verdict_of(figures),
+              "It is not sure to pay: elastic is 10.0 % faster than the best balanced static "
+              "plan (CP 4); simulated layer by layer: nothing (1.0 %).");
+  figures.simulated_balanced_ns = 800;
+  expect_says(verdict_of(figures), "simulated layer by layer: 25.0 % slower.");
 }
 
 TEST(Verdict, LargeGainsAreFactors) {
