@@ -21,7 +21,8 @@ namespace {
 constexpr int64_t kMostStaticShards = 1 << 17;
 constexpr int64_t kSmallBatch = 64;        // samples up to which more ways of pouring are tried
 constexpr int kRounds = 4;                 // of bisecting the excess of a stack over the bound
-constexpr int64_t kMostForDynamic = 4096;  // samples x ranks up to which the dynamic planner's is one more
+constexpr int64_t kMostForRivals = 65536;  // samples x ranks up to which other planners' plans are candidates
+constexpr int64_t kMostForDynamic = 4096;  // the same for the dynamic one, which takes long, near the bound
 constexpr int64_t kFewRings = 256;         // samples up to which more orders of the rings are tried
 constexpr int64_t kMostExcess = 64;        // times the bound: nothing will be found
 
@@ -148,6 +149,15 @@ void offer_poured(const ElasticBatch& batch, BestPlan& best) {
   }
 }
 
+/// Other planners' plans, where the best is far from the bound and planning them is affordable.
+void offer_rivals(const ElasticBatch& batch, const std::vector<int64_t>& lengths, BestPlan& best) {
+  const int64_t size = batch.num_samples() * batch.cluster.num_slots;
+  if (is_within(batch, best, 100) || size > kMostForRivals) return;
+  best.offer(plan_greedy_waves(lengths, batch.cluster), batch.cost_model);
+  if (size <= kMostForDynamic || !is_within(batch, best, 20))
+    best.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster), batch.cost_model);
+}
+
 }  // namespace
 
 ElasticBatch::ElasticBatch(const std::vector<int64_t>& lengths, const CostModel& cost_set,
@@ -178,18 +188,13 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
   int64_t most_shards = INT64_MAX;
   if (cluster.execution == Execution::kWaves) {
     if (std::optional<Plan> plan = plan_waves(lengths, cost, cluster)) best.offer(*std::move(plan), cost);
-    if (cost.num_heads > 0) best.offer(plan_greedy_waves(lengths, cluster), cost);
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
     offer_stacks(batch, best);
     // Pouring knows nothing of nodes; there it is for batches that are too small to be stacked well.
     const bool pours = batch.num_samples() <= kSmallBatch || !batch.has_places() || !best.plan;
     if (pours && !good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
-    if (batch.has_places() && !is_within(batch, best, 100) &&
-        batch.num_samples() * cluster.num_slots <= kMostForDynamic) {
-      best.offer(plan_greedy_waves(lengths, cluster), cost);
-      best.offer(plan_dynamic(lengths, cost, cluster), cost);
-    }
+    offer_rivals(batch, lengths, best);
     if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);

@@ -34,8 +34,9 @@ void SimRings::start_pairs(const Column& column, size_t step, const TimeCut& cut
   }
   for (size_t i = 0; i < n; ++i) {
     const size_t other = (i + step) % n;
-    (gradients ? at(column.members[i]).gradients : at(column.members[i]).keys) = {
-        std::max(posted_[i], posted_[other]), std::max(arrival_[i], arrival_[other]), true};
+    Rank& rank = at(column.members[i]);
+    (gradients ? rank.gradients : rank.keys) =
+        Flight{std::max(posted_[i], posted_[other]), std::max(arrival_[i], arrival_[other]), true};
   }
 }
 
@@ -48,7 +49,7 @@ void SimRings::start_together(const Column& column, size_t step, const TimeCut& 
     Rank& rank = at(column.members[i]);
     const RingStep& piece = column.work.step(i, step);
     rank.port_in = rank.port_out = std::max({posted, rank.port_in, rank.port_out}) + cut.of(piece.transfer);
-    (gradients ? rank.gradients : rank.keys) = {posted, rank.port_in + cut.of(piece.latency), true};
+    (gradients ? rank.gradients : rank.keys) = Flight{posted, rank.port_in + cut.of(piece.latency), true};
   }
 }
 

@@ -6,7 +6,8 @@
 
 namespace zoetrope {
 
-std::vector<FilledWave> WaveSearch::run(const FreeItems& items, const WaveEffort& effort, int64_t limit_ns) {
+std::vector<FilledWave> WaveSearch::run(const FreeItems& items, const WaveEffort& effort, int64_t limit_ns,
+                                        int64_t most_looks) {
   effort_ = effort;
   filler_.set_style(effort.style);
   start_work_ns_ = items.work_ns;
@@ -14,7 +15,7 @@ std::vector<FilledWave> WaveSearch::run(const FreeItems& items, const WaveEffort
   best_.clear();
   links_.clear();
   std::vector<Partial> beam{{items, 0, -1}};
-  while (!beam.empty()) {
+  while (!beam.empty() && num_looks() <= most_looks) {
     children_.clear();
     for (const Partial& partial : beam) {
       try_last_wave(partial);
@@ -29,11 +30,6 @@ std::vector<FilledWave> WaveSearch::run(const FreeItems& items, const WaveEffort
 bool WaveSearch::is_better(const Partial& a, const Partial& b) const {
   return __int128(a.elapsed_ns) * (start_work_ns_ - b.free.work_ns) <
          __int128(b.elapsed_ns) * (start_work_ns_ - a.free.work_ns);
-}
-
-FilledWave WaveSearch::fill(FreeItems& free, int64_t level, WaveGoal goal) {
-  ++num_fills_;
-  return filler_.fill(free, level, goal);
 }
 
 std::vector<WaveSearch::Partial> WaveSearch::keep_best() {
@@ -73,7 +69,7 @@ void WaveSearch::try_last_wave(const Partial& partial) {
   const int64_t mean = mean_left(partial);
   const auto attempt = [&](int64_t level) {
     FreeItems free = partial.free;
-    FilledWave wave = fill(free, level, WaveGoal::kAll);
+    FilledWave wave = filler_.fill(free, level, WaveGoal::kAll);
     if (free.count > 0) return false;
     offer(partial, std::move(wave));
     return true;
@@ -149,7 +145,7 @@ std::vector<int64_t> WaveSearch::first_levels(const Partial& partial) const {
 
 void WaveSearch::try_level(const Partial& partial, int64_t level) {
   Child child{partial, {}, level};
-  child.wave = fill(child.partial.free, level, WaveGoal::kSome);
+  child.wave = filler_.fill(child.partial.free, level, WaveGoal::kSome);
   if (child.wave.pieces.empty()) return;
   if (child.partial.free.count == 0) return offer(partial, std::move(child.wave));
   child.partial.elapsed_ns += child.wave.length_ns;

@@ -26,10 +26,12 @@ class WaveSearch {
  public:
   explicit WaveSearch(const WaveBatch& batch) : batch_(batch), filler_(batch) {}
 
-  /// Waves that hold all of `items` and take less than `limit_ns` together; empty: none were found.
-  std::vector<FilledWave> run(const FreeItems& items, const WaveEffort& effort, int64_t limit_ns);
-  /// Waves filled so far, by all searches.
-  int64_t num_fills() const { return num_fills_; }
+  /// Waves that hold all of `items` and take less than `limit_ns` together; empty: none were found before all
+  /// searches together looked at more than `most_looks` slots.
+  std::vector<FilledWave> run(const FreeItems& items, const WaveEffort& effort, int64_t limit_ns,
+                              int64_t most_looks);
+  /// What all searches took so far: slots looked at.
+  int64_t num_looks() const { return filler_.num_looks(); }
 
  private:
   struct Partial {  // a plan's first waves; the others are still to come
@@ -51,7 +53,6 @@ class WaveSearch {
   int64_t mean_left(const Partial& partial) const {
     return partial.free.work_ns / batch_.cluster.num_slots + batch_.cost.wave;
   }
-  FilledWave fill(FreeItems& free, int64_t level, WaveGoal goal);
   std::vector<Partial> keep_best();
   void offer(const Partial& before, FilledWave wave);
   void try_last_wave(const Partial& partial);
@@ -64,7 +65,7 @@ class WaveSearch {
   WaveFiller filler_;
   std::vector<Child> children_;  // of the beam
   std::vector<Link> links_;      // waves of all partial plans of this run
-  int64_t start_work_ns_ = 0, best_ns_ = 0, num_fills_ = 0;
+  int64_t start_work_ns_ = 0, best_ns_ = 0;
   std::vector<FilledWave> best_;
 };
 

@@ -12,6 +12,8 @@ namespace zoetrope {
 namespace {
 
 constexpr int64_t kSmallBatch = 64, kMediumBatch = 2048;  // items
+// Slots looked at, some 10 to 30 ns each: by searches for all waves, and by all searches.
+constexpr int64_t kMostLooks = 40'000'000, kMostLooksInAll = 100'000'000;
 
 /// The plan of filled waves, one after another.
 Plan joined(const WaveBatch& batch, const std::vector<FilledWave>& waves) {
@@ -43,14 +45,16 @@ class StepWaves {
   explicit StepWaves(const WaveBatch& batch) : batch_(batch), search_(batch) {}
 
   int64_t total_ns() const { return total_ns_; }
-  int64_t num_fills() const { return search_.num_fills(); }
+  int64_t num_looks() const { return search_.num_looks(); }
   const std::vector<FilledWave>& waves() const { return waves_; }
   void search(const WaveEffort& effort) {
-    std::vector<FilledWave> found = search_.run(FreeItems(batch_), effort, total_ns_);
+    // The first search goes to its end, so that there are waves.
+    const int64_t most_looks = waves_.empty() ? INT64_MAX : kMostLooks;
+    std::vector<FilledWave> found = search_.run(FreeItems(batch_), effort, total_ns_, most_looks);
     if (!found.empty()) replace_all(std::move(found));
   }
   void offer(const Plan& plan);  ///< another planner's
-  void search_neighbours(const WaveEffort& effort, size_t count, int64_t most_fills);
+  void search_neighbours(const WaveEffort& effort, size_t count, int64_t most_looks);
 
  private:
   void replace_all(std::vector<FilledWave> waves) {
@@ -82,11 +86,11 @@ void StepWaves::offer(const Plan& plan) {
 }
 
 /// Searches anew for the items of `count` waves whose longest items follow each other, until no such waves
-/// get shorter or so many waves were filled in all.
-void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_t most_fills) {
+/// get shorter or so many slots were looked at in all.
+void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_t most_looks) {
   if (waves_.size() <= count) return;
   for (size_t failures = 0; failures < waves_.size(); ++failures) {
-    if (search_.num_fills() >= most_fills) return;
+    if (search_.num_looks() >= most_looks) return;
     std::stable_sort(waves_.begin(), waves_.end(), [](const FilledWave& a, const FilledWave& b) {
       return a.longest_item() < b.longest_item();
     });
@@ -96,7 +100,8 @@ void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_
     std::vector<int32_t> items;
     for (const FilledWave& wave : some)
       for (const WavePiece& piece : wave.pieces) items.push_back(piece.item);
-    std::vector<FilledWave> found = search_.run(FreeItems(batch_, items), effort, length_of(some));
+    std::vector<FilledWave> found =
+        search_.run(FreeItems(batch_, items), effort, length_of(some), most_looks);
     if (found.empty()) continue;
     std::vector<FilledWave> all(waves_.begin(), begin);
     all.insert(all.end(), end, waves_.end());
@@ -107,9 +112,22 @@ void StepWaves::search_neighbours(const WaveEffort& effort, size_t count, int64_
   }
 }
 
+/// Other planners' waves, where those found are far from the mean of all slots and planning them is
+/// affordable.
+void offer_rivals(const WaveBatch& batch, const std::vector<int64_t>& lengths, int64_t mean,
+                  StepWaves& step) {
+  constexpr int64_t kSmall = 4096, kMedium = 65536;  // samples x slots
+  const int64_t size = batch.num_items() * batch.cluster.num_slots;
+  const auto is_within = [&](int64_t part) { return step.total_ns() <= mean + mean / part; };
+  if (is_within(64) && (!batch.has_places || is_within(512))) return;
+  if (batch.has_places || size <= kSmall || (size <= kMedium && !is_within(20))) {
+    step.offer(plan_greedy_waves(lengths, batch.cluster));
+    step.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster));
+  }
+}
+
 /// Where rings lie on nodes waves are hard to fill, and a step lasts long: worth more searching.
-void search_on(const WaveBatch& batch, const std::vector<int64_t>& lengths, StepWaves& step,
-               const auto& is_good) {
+void search_on(StepWaves& step, const auto& is_good) {
   constexpr size_t kFewWaves = 8;
   for (const FillStyle& style : {FillStyle{.waste_sixteenths = 4},
                                  {.waste_sixteenths = 4, .on_nodes = true},
@@ -119,16 +137,15 @@ void search_on(const WaveBatch& batch, const std::vector<int64_t>& lengths, Step
                                  {.waste_sixteenths = 64, .uneven = true}})
     if (!is_good() && step.waves().size() <= kFewWaves)
       step.search({.width = 4, .coarse = 12, .refinements = 3, .style = style});
-  const int64_t fills_of_a_pass = 64000 / batch.cluster.num_slots;
-  if (!is_good()) step.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster));
+  constexpr int64_t kLooksOfAPass = 2'000'000;
   for (int64_t cycle = 0, before = INT64_MAX; cycle < 5 && before - step.total_ns() > before / 1024;
        ++cycle) {
     before = step.total_ns();
     for (size_t count : {2, 3, 4})
       for (bool on_nodes : {false, true})
-        if (!is_good())
+        if (!is_good() && step.num_looks() < kMostLooksInAll)
           step.search_neighbours({.width = 4, .style = {.waste_sixteenths = 16, .on_nodes = on_nodes}}, count,
-                                 step.num_fills() + fills_of_a_pass);
+                                 step.num_looks() + kLooksOfAPass);
   }
 }
 
@@ -181,7 +198,8 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
       step.search({.width = 8, .style = {.short_shards = true}});
   }
   if (step.waves().empty()) return std::nullopt;
-  if (batch.has_places && batch.num_items() <= kMediumBatch) search_on(batch, lengths, step, is_good);
+  offer_rivals(batch, lengths, mean, step);
+  if (batch.has_places && batch.num_items() <= kMediumBatch) search_on(step, is_good);
   return joined(batch, step.waves());
 }
 

@@ -83,6 +83,7 @@ class WaveFiller {
   /// item always finds a place, if need be above the level. With kAll, waste does not matter.
   FilledWave fill(FreeItems& free, int64_t level, WaveGoal goal);
   void set_style(const FillStyle& style) { style_ = style; }  ///< of later fills
+  int64_t num_looks() const { return num_looks_; }  ///< slots looked at so far, the measure of effort
 
  private:
   struct Slot {
@@ -129,7 +130,7 @@ class WaveFiller {
   std::vector<std::pair<int64_t, int64_t>> same_sizes_;  // of the same: (tokens, how many)
   std::vector<int> aside_;
   RoomQuestion last_question_;
-  int64_t last_room_ = 0;
+  int64_t last_room_ = 0, num_looks_ = 0;
   FilledWave wave_;
 };
 

@@ -69,6 +69,7 @@ FilledWave WaveFiller::fill(FreeItems& free, int64_t level, WaveGoal goal) {
 
 void WaveFiller::begin(int64_t level) {
   level_ = level;
+  num_looks_ += int64_t(slots_.size());
   wave_ = {};
   used_tokens_ = 0;
   used_ns_ = batch_.cost.wave * batch_.cluster.num_slots;

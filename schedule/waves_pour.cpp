@@ -54,6 +54,7 @@ bool WaveFiller::pour_evenly(int64_t item, int64_t most_slots, int64_t most_ns) 
     if (ns > level_ - batch_.cost.wave) continue;
     if (most_ns != INT64_MAX && cp * price.first > most_ns) continue;
     ++attempts;
+    num_looks_ += int64_t(slots_.size());
     if (!(style_.on_nodes ? find_nodes(cp, most, ns) : find_emptiest(cp, most, ns))) continue;
     if (!settle(item, most_ns)) continue;
     heap_.clear();
@@ -224,6 +225,7 @@ void WaveFiller::spread(int64_t tokens) {
 /// False when the shards take too long together, or one ends well above the level.
 bool WaveFiller::price(int64_t most_ns) {
   if (batch_.has_places) {
+    num_looks_ += 4 * int64_t(rooms_.size());  // pricing a ring takes so much longer
     RingView ring;
     for (size_t i = 0; i < rooms_.size(); ++i)
       if (shards_[i] > 0) ring.members.push_back(rooms_[i].slot), ring.tokens.push_back(shards_[i]);
