@@ -154,7 +154,7 @@ void offer_rivals(const ElasticBatch& batch, const std::vector<int64_t>& lengths
   const int64_t size = batch.num_samples() * batch.cluster.num_slots;
   if (is_within(batch, best, 100) || size > kMostForRivals) return;
   best.offer(plan_greedy_waves(lengths, batch.cluster), batch.cost_model);
-  if (size <= kMostForDynamic || !is_within(batch, best, 20))
+  if (size <= kMostForDynamic || !is_within(batch, best, 12))
     best.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster), batch.cost_model);
 }
 
