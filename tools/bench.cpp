@@ -11,6 +11,7 @@
 #include "tools/bench_ops.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/output_files.h"
 #include "tools/ranges.h"
 
 namespace zoetrope {
@@ -163,8 +164,8 @@ int run(const BenchOptions& options, Comm& comm) {
 /// Checks, and runs what was asked for, on ranks where it needs them; `given`: flags on the command line.
 int start(BenchOptions& options, const std::function<bool(const char*)>& given) {
   check(options, given("planner"));
-  for (const std::string& path : {options.out, options.timeline, options.html})
-    if (!path.empty()) check_writable(path);
+  check_outputs({{"out", options.out}, {"timeline", options.timeline}, {"html", options.html}},
+                {{"data", options.config.data.data}, {"cost", options.plan.cost}});
   if (options.what == "plan") return bench_plan(options);
   if (options.what == "traces") return bench_traces(options, given);
   if (options.what == "scale") return bench_scale(options, given);

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "schedule/chrome_trace.h"
 #include "tools/commands.h"
+#include "tools/output_files.h"
 #include "tools/plan_html.h"
 #include "tools/plan_problem.h"
 #include "tools/ranges.h"
@@ -43,8 +44,13 @@ void check(const PlanToolOptions& options, const Command& command) {
   Ranges().between("tokens-per-rank", options.tokens_per_rank, 0, kMost);
   Ranges().between("samples", options.samples, command.was_given("samples") ? 1 : 0, kMostSamples);
   check_sources(options, command);
-  options.planned.check(command.was_given("execution") && options.execution == "free", options.stages);
   Ranges().between("stages", options.stages, 1, kMostStages);
+  options.planned.check(command.was_given("execution") && options.execution == "free", options.stages);
+  if (options.planned.is_given()) {
+    const int64_t layers = options.planned.network(options.config.model).num_layers;
+    require(options.stages <= layers, "plan: --stages ", options.stages, ", and --model ",
+            options.planned.model, " has ", layers, " layers; a stage holds at least one");
+  }
   require(options.stages == 1 || options.execution == "free",
           "plan: pipelines of --stages run neither free nor in waves; leave --execution out");
   require(options.stages > 1 || options.plan.planner != "pipeline",
@@ -202,8 +208,10 @@ int run(PlanToolOptions options, const Command& command) {
   if (options.stages > 1 && !command.was_given("planner")) options.plan.planner = "pipeline";
   options.precision_was_given = command.was_given("precision");
   check(options, command);
-  for (const std::string& file : {options.html, options.timeline})
-    if (!file.empty()) check_writable(file);
+  check_outputs({{"plan-out", options.plan_out}, {"timeline", options.timeline}, {"html", options.html}},
+                {{"lengths", options.lengths},
+                 {"data", options.lengths.empty() && options.trace.empty() ? options.config.data.data : ""},
+                 {"cost", options.plan.cost}});
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
   const bool all = options.plan.planner == "all";
   steps.check_all(all ? PlanRequest{}

@@ -106,6 +106,7 @@ void PlanSteps::check_all(const PlanRequest& request) const {
 
 PlanProblem PlanSteps::problem(int64_t index) const {
   PlanProblem problem;
+  problem.step = options_.step + index;
   problem.cost = cost_;
   problem.cluster = cluster_;
   problem.stages = options_.stages;

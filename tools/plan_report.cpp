@@ -291,6 +291,7 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
   for (int64_t length : problem.lengths) tokens += length;
   nlohmann::ordered_json object{{"planner", report.planner},
                                 {"cp", report.cp},
+                                {"step", problem.step},
                                 {"ranks", problem.cluster.num_slots},
                                 {"samples", problem.lengths.size()},
                                 {"tokens", tokens},

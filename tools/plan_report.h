@@ -42,6 +42,7 @@ struct PlanProblem {
   std::vector<int64_t> lengths, samples;  ///< tokens, and numbers in the data set or file
   CostModel cost;
   Cluster cluster;
+  int64_t step = 0;    ///< its number in the order that steps are drawn in
   int64_t stages = 1;  ///< more than 1: the cluster's slots are pipelines of so many stages, run 1F1B
   PlanMemory memory;
   int64_t epoch_samples = 0, epoch_ideal_ns = 0;  ///< of the data set or file that steps are drawn from

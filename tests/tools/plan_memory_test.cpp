@@ -105,6 +105,7 @@ TEST(PlanMemoryCommand, WhatCannotFitSaysWhatWould) {
   fails({"--ranks", "8", "--shard", "all"}, 2, "--model");
   fails({"--model", "wan-14b", "--ranks", "8", "--shard", "all", "--execution", "free"}, 2, "--execution");
   fails({"--model", "wan-14b", "--ranks", "8", "--shard", "all", "--stages", "2"}, 2, "--shard optimizer");
+  fails({"--model", "wan-14b", "--ranks", "8", "--stages", "41"}, 2, "40 layers");
   fails({"--model", "wan-14b", "--ranks", "8", "--cost", "h100:text-7b"}, 2, "another network");
   fails({"--model", "wan-14b", "--ranks", "8", "--cost", "square"}, 2, "--memory-per-rank");
   fails({"--model", "wan-15b", "--ranks", "8"}, 2, "wan-14b");

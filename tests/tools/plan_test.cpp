@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/files.h"
@@ -50,6 +51,33 @@ TEST(PlanCommand, PlansAFileAndWritesThePlan) {
   validate_plan(plan, {900, 100, 250, 40}, 3);
   EXPECT_EQ(json["plan_hash"], hex64(hash_of(plan)));
   EXPECT_EQ(json["waves"], plan.waves.size());
+}
+
+TEST(PlanCommand, OutputsAreFilesOfTheirOwn) {
+  const std::string lengths = write_lengths("900\n100\n250\n40\n"), before = read_file(lengths),
+                    out = testing::TempDir() + "/plan_out-" + std::to_string(getpid());
+  const auto refuses = [&](std::vector<std::string> flags, const char* named) {
+    flags.insert(flags.end(), {"--lengths", lengths, "--ranks", "4", "--tokens-per-rank", "500"});
+    const Answer answer = run(flags);
+    EXPECT_EQ(answer.exit_code, 2) << answer.out;
+    EXPECT_NE(answer.error.find(named), std::string::npos) << answer.error;
+  };
+  refuses({"--html", out, "--timeline", out}, "--timeline and --html both write");
+  refuses({"--plan-out", out, "--html", testing::TempDir() + "/./" + out.substr(out.rfind('/'))},
+          "both write");
+  for (const char* flag : {"--html", "--timeline", "--plan-out"}) refuses({flag, lengths}, "--lengths");
+  EXPECT_EQ(read_file(lengths), before);
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST(PlanCommand, JsonOfStepsSaysWhichStep) {
+  const Answer answer = run({"--trace", "t1", "--samples", "4", "--ranks", "4", "--tokens-per-rank", "30000",
+                             "--step", "5", "--steps", "2", "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.error;
+  const auto json = nlohmann::json::parse(answer.out);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["step"], 5);
+  EXPECT_EQ(json[1]["step"], 6);
 }
 
 TEST(PlanCommand, ComparesAllPlannersAndMarksSizes) {
