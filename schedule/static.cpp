@@ -181,10 +181,7 @@ Plan plan_static_balanced(const std::vector<int64_t>& lengths, const CostModel& 
   return plan;
 }
 
-namespace {
-
-/// True when the samples' least work on rings of `cp`, any scheme and place, takes all ranks longer than
-/// `give_up_ns`. Short samples first, which lose most by being split; the others count as whole.
+// Short samples first, which lose most by being split; the others count as whole.
 bool work_exceeds(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster,
                   int64_t cp, int64_t give_up_ns) {
   const __int128 most = static_cast<__int128>(give_up_ns) * cluster.num_slots;
@@ -199,6 +196,8 @@ bool work_exceeds(const std::vector<int64_t>& sorted_lengths, const FixedCost& c
   }
   return work > most;
 }
+
+namespace {
 
 /// Least time that the members of a group spend on a sample, on average, in 1 / cp ns.
 int64_t least_mean_ns(const FixedCost& cost, int64_t tokens, int64_t cp) {

@@ -16,6 +16,11 @@ namespace zoetrope {
 int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                                  const Cluster& cluster, int64_t cp, int64_t give_up_ns = INT64_MAX);
 
+/// True when the samples' least work on rings of `cp`, any scheme and place, keeps all ranks busy for longer
+/// than `give_up_ns`: no static plan of that size is as fast. `sorted_lengths` descending.
+bool work_exceeds(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster,
+                  int64_t cp, int64_t give_up_ns);
+
 /// A balanced static plan and its size; size 0: there is none.
 struct StaticChoice {
   int64_t cp = 0, total_ns = 0;

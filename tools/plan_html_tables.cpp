@@ -59,16 +59,27 @@ const std::vector<std::string>& heading() {
   return names;
 }
 
+std::string slower_sizes(const std::vector<PlanReport>& reports) {
+  std::string html;
+  for (const PlanReport& report : reports) {
+    if (report.slower_cp.empty()) continue;
+    html += "<p class=\"soft small\">" + escape_html(report.planner) + " was not planned at CP";
+    for (int64_t cp : report.slower_cp) html += " " + std::to_string(cp);
+    html += ": the work alone takes longer.</p>\n";
+  }
+  return html;
+}
+
 /// The static planners' other sizes.
 std::string other_sizes(const std::vector<PlanReport>& reports, size_t num_shown) {
-  if (reports.size() == num_shown) return "";
+  if (reports.size() == num_shown) return slower_sizes(reports);
   int64_t most = 0;
   for (const PlanReport& report : reports) most = std::max(most, report.makespan.total_ns);
   std::vector<std::vector<HtmlCell>> rows;
   for (const PlanReport& report : reports)
     if (report.cp > 0) rows.push_back(row_of(report, most));
   return "<details><summary>static planners at every size that fits</summary>\n" +
-         html_table(heading(), rows) + "</details>\n";
+         html_table(heading(), rows) + slower_sizes(reports) + "</details>\n";
 }
 
 /// Quarter octaves from the shortest to the longest.

@@ -9,14 +9,21 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "schedule/bound.h"
+#include "schedule/fixed_cost.h"
 #include "schedule/pipeline.h"
+#include "schedule/static.h"
 #include "tools/dry_run.h"
 #include "tools/text_format.h"
 
 namespace zoetrope {
 namespace {
 
+/// All of a few; of many the first and the last, and how many there are. `sizes` ascending.
 std::string join_sizes(const std::vector<int64_t>& sizes) {
+  constexpr size_t kMost = 16;
+  if (sizes.size() > kMost)
+    return format_text("%lld ... %lld (%zu sizes)", static_cast<long long>(sizes.front()),
+                       static_cast<long long>(sizes.back()), sizes.size());
   std::string text;
   for (int64_t size : sizes) text += (text.empty() ? "" : " ") + std::to_string(size);
   return text;
@@ -138,6 +145,27 @@ PlanReport measured_plan(const PlanProblem& problem, const PlanRequest& request)
   return report;
 }
 
+/// A tenth of a second each to plan and to simulate: larger ones only when they may be the choice.
+constexpr int64_t kManyShards = 1'000'000;
+
+/// True for a size of very many shards whose work alone takes longer than `fastest_ns`.
+bool is_surely_slower(const PlanProblem& problem, int64_t cp, int64_t fastest_ns) {
+  if (problem.stages > 1 || int64_t(problem.lengths.size()) <= kManyShards / cp) return false;
+  const FixedCost cost(problem.cost);
+  std::vector<int64_t> sorted = problem.lengths;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  return work_exceeds(sorted, cost, problem.cluster, cp, fastest_ns - cost.allreduce);
+}
+
+/// 24 bytes a shard, of which a plan and its simulation have several copies.
+void check_num_shards(const PlanProblem& problem, int64_t cp) {
+  constexpr int64_t kMostShards = int64_t(1) << 25;
+  const int64_t samples = int64_t(problem.lengths.size());
+  ZT_REQUIRE(samples <= kMostShards / cp, "plan: ", samples, " samples in rings of ", cp, " are ",
+             samples * cp, " shards, expected at most ", kMostShards,
+             "; use a smaller --cp, a smaller step, or --planner elastic");
+}
+
 int64_t num_shards(const Plan& plan) {
   int64_t shards = 0;
   for (const Wave& wave : plan.waves)
@@ -156,24 +184,34 @@ PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request) {
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request) {
   check_batch(problem.lengths, problem.cluster);
   if (!fixes_cp_size(request.planner) || request.cp > 0) {
+    check_num_shards(problem, std::max<int64_t>(1, request.cp));
     plan_of(problem, request);
     return {report_plan(problem, request)};
   }
   std::vector<PlanReport> reports;
+  std::vector<int64_t> slower_cp;
+  int64_t fastest_ns = INT64_MAX;
   for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster)) {
+    if (!reports.empty() && is_surely_slower(problem, cp, fastest_ns)) {
+      slower_cp.push_back(cp);
+      continue;
+    }
+    check_num_shards(problem, cp);
     if (reports.empty()) make_plan({request.planner, cp}, problem.lengths, problem.cost, problem.cluster);
     reports.push_back(measured_plan(problem, {request.planner, cp}));
+    fastest_ns = std::min(fastest_ns, reports.back().makespan.total_ns);
   }
   ZT_REQUIRE(!reports.empty(), "plan: no CP size that divides ", problem.cluster.num_slots,
              " ranks fits the longest sample into ", problem.cluster.tokens_per_slot,
              " tokens per rank; use --planner elastic, more ranks or more memory per rank");
   reports.front().smallest = true;
-  std::min_element(reports.begin(), reports.end(), [](const PlanReport& a, const PlanReport& b) {
-    return a.makespan.total_ns < b.makespan.total_ns;
-  })->fastest = true;
-  constexpr int64_t kMostShards = 1'000'000;  // a tenth of a second for each; larger ones only when chosen
+  PlanReport& fastest = *std::min_element(
+      reports.begin(), reports.end(),
+      [](const PlanReport& a, const PlanReport& b) { return a.makespan.total_ns < b.makespan.total_ns; });
+  fastest.fastest = true;
+  fastest.slower_cp = std::move(slower_cp);
   for (PlanReport& report : reports)
-    if (report.fastest || num_shards(report.plan) <= kMostShards) add_simulated(problem, report);
+    if (report.fastest || num_shards(report.plan) <= kManyShards) add_simulated(problem, report);
   return reports;
 }
 
@@ -229,13 +267,22 @@ std::string summary_table(const std::vector<PlanReport>& reports) {
     text += report.smallest ? "  <- smallest that fits" : "";
     text += "\n";
   }
+  for (const PlanReport& report : reports)
+    if (!report.slower_cp.empty())
+      text += report.planner + ": CP sizes " + join_sizes(report.slower_cp) +
+              " were not planned: their work alone takes longer\n";
   return text;
 }
 
 std::string rank_table(const PlanProblem& problem, const PlanReport& report) {
   std::string text = format_text("%5s %5s %8s  %s\n", "wave", "rank", "tokens",
                                  "holds (#sample tokens; split: [begin, end) of tokens on ranks)");
-  for (size_t w = 0; w < report.plan.waves.size(); ++w) {
+  constexpr int64_t kMostPrinted = 100'000;  // shards; some megabytes
+  const int64_t shards = num_shards(report.plan);
+  if (shards > kMostPrinted)
+    text = format_text("%lld shards are too many to print; --plan-out FILE writes them\n",
+                       static_cast<long long>(shards));
+  for (size_t w = 0; shards <= kMostPrinted && w < report.plan.waves.size(); ++w) {
     const Wave& wave = report.plan.waves[w];
     std::map<int64_t, size_t> ring_sizes;
     for (const RingView& ring : split_samples(wave)) ring_sizes[ring.sample] = ring.members.size();
@@ -321,6 +368,7 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
                                 {"plan_hash", hex64(hash_of(report.plan))},
                                 {"fastest", report.fastest},
                                 {"smallest", report.smallest}};
+  if (!report.slower_cp.empty()) object["slower_cp"] = report.slower_cp;
   if (!report.peak_bytes.empty()) {
     const FullestRank rank = fullest_rank(problem.memory, problem.cluster, report.peak_bytes);
     nlohmann::ordered_json& memory = object["fullest_rank"];

@@ -28,6 +28,7 @@ struct PlanReport {
   double moved = 0;                ///< sum of (ring size - 1) x length / sum of lengths
   int64_t split_samples = 0, largest_ring = 1;
   bool fastest = false, smallest = false;  ///< among the feasible sizes of a static planner
+  std::vector<int64_t> slower_cp;  ///< of the fastest: larger sizes that were not planned, slower for sure
   /// Makespan / bound.
   double ratio() const { return bound_ns > 0 ? double(makespan.total_ns) / double(bound_ns) : 1; }
   /// Ideal / makespan, and the most that the bound leaves of it.
@@ -68,7 +69,9 @@ int64_t bound_of(const PlanProblem& problem, const std::vector<int64_t>& lengths
 /// nowhere.
 PlanReport report_plan(const PlanProblem& problem, const PlanRequest& request);
 /// The same after one planning that isn't timed: the first call of a process pays for page faults. For a
-/// static planner without a size: one report per feasible size, the fastest marked.
+/// static planner without a size: one report per feasible size, the fastest marked; sizes of very many shards
+/// have none where their work alone takes longer than another size. Throws: Error too when a plan of one size
+/// has more shards than can be planned within seconds.
 std::vector<PlanReport> report_planner(const PlanProblem& problem, const PlanRequest& request);
 /// One report per planner, in their order: of the fastest size where several are there.
 std::vector<const PlanReport*> fastest_sizes(const std::vector<PlanReport>& reports);

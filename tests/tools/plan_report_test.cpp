@@ -48,6 +48,35 @@ TEST(PlanReport, StaticPlannersShowEveryFeasibleSize) {
   EXPECT_NE(summary_table(reports).find("<- smallest that fits"), std::string::npos);
 }
 
+TEST(PlanReport, LargeSizesThatAreSlowerForSureAreNotPlanned) {
+  PlanProblem problem;
+  problem.lengths.assign(1100, 2048);
+  problem.samples.resize(problem.lengths.size());
+  problem.cost = find_cost("h100");
+  problem.cluster = {1024, 4096, 0};
+  const std::vector<PlanReport> reports = report_planner(problem, {"static-balanced", 0});
+  const PlanReport& fastest = fastest_of(reports);
+  ASSERT_EQ(fastest.slower_cp, std::vector<int64_t>{1024});
+  EXPECT_EQ(reports.back().cp, 512);
+  EXPECT_GT(report_plan(problem, {"static-balanced", 1024}).makespan.total_ns, fastest.makespan.total_ns);
+  EXPECT_NE(summary_table(reports).find("CP sizes 1024 were not planned"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(report_json(problem, fastest))["slower_cp"][0], 1024);
+}
+
+TEST(PlanReport, MoreShardsThanAPlanCanHoldAreRefused) {
+  PlanProblem problem;
+  problem.lengths.assign(4096, 20'000);
+  problem.samples.resize(problem.lengths.size());
+  problem.cost = find_cost("h100");
+  problem.cluster = {16384, 4096, 0};
+  try {
+    report_planner(problem, {"static", 16384});
+    FAIL() << "planned";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("smaller --cp"), std::string::npos) << error.what();
+  }
+}
+
 TEST(PlanReport, RankTableNamesSamplesOfTheDataSet) {
   const PlanProblem problem = small_problem();
   const std::string table = rank_table(problem, report_planner(problem, {"static-balanced", 2})[0]);
