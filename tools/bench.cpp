@@ -161,8 +161,43 @@ int run(const BenchOptions& options, Comm& comm) {
   return bench_step(options, comm);
 }
 
+/// Flags that some benchmarks alone read: others would leave them unsaid, and a file unwritten.
+void check_flags(const std::string& what, const std::function<bool(const char*)>& given) {
+  struct Owners {
+    const char *flag, *readers;
+  };
+  constexpr Owners kOwners[] = {{"timeline", "cp"},
+                                {"link-hides", "cp"},
+                                {"html", "scale"},
+                                {"gpus", "scale"},
+                                {"samples-per-gpu", "scale"},
+                                {"seeds", "traces"},
+                                {"lists", "plan"},
+                                {"samples", "plan"},
+                                {"execution", "plan, traces"},
+                                {"trace", "plan, traces, scale"},
+                                {"tokens-per-rank", "plan, scale"}};
+  for (const Owners& owners : kOwners) {
+    const std::vector<std::string> readers = split_names(owners.readers);
+    const bool reads = std::any_of(readers.begin(), readers.end(), [&](const std::string& reader) {
+      return reader.substr(reader.find_first_not_of(' ')) == what;
+    });
+    if (!reads && given(owners.flag))
+      throw UsageError(join_message("bench ", what, " does not read --", owners.flag, ", which is of bench ",
+                                    owners.readers, "; leave it out"));
+  }
+  if (what != "traces" && what != "scale") return;
+  for (const char* flag : {"planner", "ranks"})
+    if (given(flag))
+      throw UsageError(join_message("bench ", what, " does not read --", flag,
+                                    what == "scale" ? ": it compares four planners on --gpus GPUs"
+                                                    : ": it compares all planners on 64 ranks",
+                                    "; leave it out"));
+}
+
 /// Checks, and runs what was asked for, on ranks where it needs them; `given`: flags on the command line.
 int start(BenchOptions& options, const std::function<bool(const char*)>& given) {
+  check_flags(options.what, given);
   check(options, given("planner"));
   check_outputs({{"out", options.out}, {"timeline", options.timeline}, {"html", options.html}},
                 {{"data", options.config.data.data}, {"cost", options.plan.cost}});

@@ -98,6 +98,11 @@ TEST(BenchScale, TheCommandWritesTableJsonAndPage) {
     EXPECT_NE(html.find(format_text("<td class=\"n\">%.2f</td>", row["speed_up"]["static"].get<double>())),
               std::string::npos);
   EXPECT_EQ(run({"--gpus", "8,x"}).exit_code, 2);
+  for (const char* flag : {"--timeline", "--seeds", "--ranks", "--planner"}) {  // of other benchmarks
+    const Finished finished = run({"--gpus", "8", flag, "3"});
+    EXPECT_EQ(finished.exit_code, 2) << flag;
+    EXPECT_NE(finished.output.find(flag), std::string::npos) << finished.output;
+  }
   EXPECT_EQ(run({"--gpus", "16384", "--samples-per-gpu", "5"}).exit_code, 2);
   EXPECT_EQ(run({"--trace", "nothing", "--gpus", "8"}).exit_code, 2);
 }
