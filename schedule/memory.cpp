@@ -19,8 +19,9 @@ Cluster cluster_for_memory(const MemoryModel& memory, int64_t num_slots, int64_t
              memory.persistent, " persistent + ", max_segments, " segments x ", per_segment, " leave ",
              memory_per_rank - fixed, " for tokens of ", per_token, " bytes: ", tokens,
              " tokens, and at least ", smallest, " are needed (the longest sample over ", num_slots,
-             " ranks); raise --memory-per-rank to ", fixed + smallest * per_token,
-             ", use more ranks, turn on recompute, or ingest with a smaller --area or --max-seconds");
+             " ranks); raise --memory-per-rank to ", fixed + smallest * per_token, ", use more ranks,",
+             memory.recomputes_all ? "" : " turn on recompute (of a --model: --recompute-mode full),",
+             " or use shorter samples (ingest: a smaller --area or --max-seconds)");
   return {num_slots, tokens, max_segments};
 }
 

@@ -17,6 +17,7 @@ struct MemoryModel {
   /// Pipelines: activations of each micro-batch between its forward and its backward, the running one
   /// included, and how many of them there are at most.
   int64_t per_held_token = 0, per_held_segment = 0, in_flight = 1;
+  bool recomputes_all = false;  ///< backward computes all that it can again: advice for less stops there
 };
 
 /// Largest token cap whose memory fits `memory_per_rank`; segments are bounded by `max_segments`.

@@ -183,6 +183,7 @@ std::vector<Footprint> footprints_of(const TrainingShape& t) {
     f.activations.in_flight = t.stages - stage;
     stages.push_back(f);
   }
+  for (Footprint& stage : stages) stage.activations.recomputes_all = t.recompute == Recompute::kFull;
   return stages;
 }
 

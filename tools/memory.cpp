@@ -73,6 +73,7 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   memory.per_token = activations.per_token + workspace_per_token;
   memory.per_segment = activations.per_segment;
   memory.per_cap_token = ring_per_token;
+  memory.recomputes_all = config.model.recompute;
   return memory;
 }
 

@@ -110,6 +110,7 @@ PlanMemory memory_of_model(const PlannedModel& model, const TrainConfig& config,
   training.stages = stages;
   PlanMemory memory;
   memory.stages = footprints_of(training);
+  memory.shards_all = training.sharding == Sharding::kAll;
   memory.limit = config.plan.memory_per_rank > 0 ? config.plan.memory_per_rank : cost.memory_per_rank;
   if (memory.limit == 0) memory.limit = data_sheet_memory(cost);
   require(memory.limit > 0, "plan: cost set '", cost.name,
@@ -139,10 +140,10 @@ Cluster caps_within(const PlanMemory& memory, int64_t ranks, const Workload& wor
     return caps;
   } catch (const UsageError&) { throw; } catch (const Error& error) {
     const Footprint& first = memory.stages.front();
-    throw Error(join_message(error.what(), "; of the persistent bytes weights are ",
-                             bytes_text(first.weights), ", gradients ", bytes_text(first.gradients),
-                             ", the optimizer ", bytes_text(first.optimizer),
-                             ": --shard divides them over the ranks, --stages over stages"));
+    throw Error(join_message(
+        error.what(), "; of the persistent bytes weights are ", bytes_text(first.weights), ", gradients ",
+        bytes_text(first.gradients), ", the optimizer ", bytes_text(first.optimizer),
+        memory.shards_all ? "" : ": --shard divides them over the ranks, --stages over stages"));
   }
 }
 

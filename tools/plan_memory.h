@@ -32,6 +32,7 @@ struct PlanMemory {
   std::vector<Footprint> stages;
   int64_t limit = 0;
   std::string limit_source;
+  bool shards_all = false;  ///< ranks divide all that they can
 };
 
 /// The run that the config describes, on this machine's backend.

@@ -101,6 +101,16 @@ TEST(PlanMemoryCommand, WhatCannotFitSaysWhatWould) {
     EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
   };
   fails({"--model", "wan-14b", "--ranks", "8", "--cost", "h100"}, 3, "--shard");
+  // Advice is of what isn't done yet: full recompute is the default of a model.
+  const std::vector<std::string> no_room{"--model", "wan-14b", "--ranks", "8", "--memory-per-rank", "1000"};
+  const auto advises_recompute = [&](const char* mode) {
+    std::vector<std::string> words = no_room;
+    words.insert(words.end(), {"--recompute-mode", mode});
+    return plan(words).output.find("turn on recompute") != std::string::npos;
+  };
+  EXPECT_TRUE(advises_recompute("none"));
+  EXPECT_TRUE(advises_recompute("selective"));
+  EXPECT_FALSE(advises_recompute("full"));
   fails({"--model", "wan-1.3b", "--ranks", "8", "--tokens-per-rank", "900000"}, 3, "tokens-per-rank 900000");
   fails({"--ranks", "8", "--shard", "all"}, 2, "--model");
   fails({"--model", "wan-14b", "--ranks", "8", "--shard", "all", "--execution", "free"}, 2, "--execution");
