@@ -99,7 +99,7 @@ TEST(BenchScale, TheCommandWritesTableJsonAndPage) {
               std::string::npos);
   EXPECT_EQ(run({"--gpus", "8,x"}).exit_code, 2);
   for (const char* flag : {"--timeline", "--seeds", "--ranks", "--planner"}) {  // of other benchmarks
-    const Finished finished = run({"--gpus", "8", flag, "3"});
+    const auto finished = run({"--gpus", "8", flag, "3"});
     EXPECT_EQ(finished.exit_code, 2) << flag;
     EXPECT_NE(finished.output.find(flag), std::string::npos) << finished.output;
   }
