@@ -36,7 +36,7 @@ struct Ring {
 
 struct Wave {
   std::vector<std::vector<Shard>> slots;
-  std::vector<Ring> rings;  ///< by sample number: the global issue order
+  std::vector<Ring> rings;  ///< in issue order, as split_samples
   bool operator==(const Wave&) const = default;
 };
 
@@ -56,8 +56,12 @@ struct RingView {
   std::vector<int64_t> tokens;
 };
 
-/// All split samples of a wave, ascending by sample: the global issue order.
+/// All split samples of a wave in the global issue order: short samples first, ties by number. Where rings
+/// share slots they wait little for each other so (Note [Order of rings] in plan.cpp).
 std::vector<RingView> split_samples(const Wave& wave);
+
+/// Puts the rings that a wave lists into issue order; those of samples that aren't split come last.
+void order_rings(Wave& wave);
 
 /// Sets `rings` of every wave from the shards; planners call it last.
 void list_rings(Plan& plan);

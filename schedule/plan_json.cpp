@@ -56,6 +56,7 @@ Wave read_wave(const json& value, const std::string& where) {
           {require_integer(ring["sample"], ring_where), exchange_from(exchange.get<std::string>())});
     } catch (const Error& problem) { throw Error(join_message(ring_where, ": ", problem.what())); }
   }
+  order_rings(wave);  // files may list them in another order
   return wave;
 }
 

@@ -89,8 +89,9 @@ Plan join_groups(const std::vector<Group>& groups, const std::vector<int64_t>& l
     for (size_t w = 0; w < groups[g].waves().size(); ++w)
       write_micro(groups[g].waves()[w], lengths, cp, g * size_t(cp), plan.waves[w]);
   for (Wave& wave : plan.waves)
-    std::sort(wave.rings.begin(), wave.rings.end(),
-              [](const Ring& a, const Ring& b) { return a.sample < b.sample; });
+    std::sort(wave.rings.begin(), wave.rings.end(), [&](const Ring& a, const Ring& b) {
+      return std::pair(lengths[size_t(a.sample)], a.sample) < std::pair(lengths[size_t(b.sample)], b.sample);
+    });
   return plan;
 }
 

@@ -81,7 +81,8 @@ def figures_of(waves, lengths, ranks, cost, execution):
         held = holdings_of(wave)
         rings = {sample: on for sample, on in held.items() if len(on) > 1}
         listed = [ring["sample"] for ring in wave["rings"]]
-        require(listed == sorted(rings), "the wave lists rings", listed, "and splits", sorted(rings))
+        expected = sorted(rings, key=lambda sample: (lengths[sample], sample))
+        require(listed == expected, "the wave lists rings", listed, "and splits", expected)
         work, load = [0] * ranks, [0] * ranks
         start = list(free_at)
         for sample, on in held.items():
