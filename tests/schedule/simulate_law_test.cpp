@@ -90,8 +90,8 @@ TEST(SimulateLaw, SpansAddUpAndMakespansAgreeWhereTheModelIsTheSame) {
     for (size_t lane = 0; lane < simulation.lanes.size(); ++lane)
       ASSERT_EQ(simulation.busy_ns[lane] + simulation.exposed_ns[lane], makespan.busy_ns[lane]);
   }
-  EXPECT_GT(with_rings, rounds(40));
-  EXPECT_GT(compared, rounds(40));
+  EXPECT_GT(with_rings, rounds(16));
+  EXPECT_GT(compared, rounds(16));
 }
 
 /// The cost set with links that take no time.
