@@ -195,11 +195,7 @@ Plan BlockDraft::to_plan() {
   std::vector<int64_t> tokens_of(batch_.sample.size());
   for (size_t item = 0; item < batch_.sample.size(); ++item)
     tokens_of[size_t(batch_.sample[item])] = batch_.tokens[item];
-  for (Wave& each : plan.waves)
-    std::sort(each.rings.begin(), each.rings.end(), [&](const Ring& a, const Ring& b) {
-      return std::pair(tokens_of[size_t(a.sample)], a.sample) <
-             std::pair(tokens_of[size_t(b.sample)], b.sample);
-    });
+  for (Wave& each : plan.waves) order_rings(each, tokens_of);
   return plan;
 }
 

@@ -32,10 +32,7 @@ bool has_repeats(const std::vector<Shard>& shards) {
 /// Adds the busy nanoseconds of each slot in a wave.
 void add_wave(const Wave& wave, const std::vector<RingView>& rings, const FixedCost& cost,
               std::vector<int64_t>& busy) {
-  int64_t last_sample = -1;
-  for (const RingView& ring : rings) last_sample = std::max(last_sample, ring.sample);
-  std::vector<bool> is_ring(size_t(last_sample + 1), false);
-  for (const RingView& ring : rings) is_ring[size_t(ring.sample)] = true;
+  const std::vector<bool> is_ring = split_flags(rings);
   for (size_t slot = 0; slot < wave.slots.size(); ++slot) {
     const auto& shards = wave.slots[slot];
     if (!shards.empty()) busy[slot] += cost.wave;

@@ -161,6 +161,20 @@ std::vector<RingView> split_samples(const Wave& wave) {
   return ordered;
 }
 
+std::vector<bool> split_flags(const std::vector<RingView>& rings) {
+  int64_t last = -1;
+  for (const RingView& ring : rings) last = std::max(last, ring.sample);
+  std::vector<bool> flags(size_t(last + 1), false);
+  for (const RingView& ring : rings) flags[size_t(ring.sample)] = true;
+  return flags;
+}
+
+void order_rings(Wave& wave, const std::vector<int64_t>& lengths) {
+  std::sort(wave.rings.begin(), wave.rings.end(), [&](const Ring& a, const Ring& b) {
+    return std::pair(lengths[size_t(a.sample)], a.sample) < std::pair(lengths[size_t(b.sample)], b.sample);
+  });
+}
+
 void order_rings(Wave& wave) {
   std::map<int64_t, size_t> place;
   for (const RingView& view : split_samples(wave)) place.emplace(view.sample, place.size());

@@ -60,7 +60,12 @@ struct RingView {
 /// share slots they wait little for each other so (Note [Order of rings] in plan.cpp).
 std::vector<RingView> split_samples(const Wave& wave);
 
-/// Puts the rings that a wave lists into issue order; those of samples that aren't split come last.
+/// By sample number up to the last split one: true where the sample is split.
+std::vector<bool> split_flags(const std::vector<RingView>& rings);
+
+/// Puts the rings that a wave lists into issue order; `lengths`: tokens by sample.
+void order_rings(Wave& wave, const std::vector<int64_t>& lengths);
+/// The same with lengths that the wave's shards tell; rings of samples that aren't split come last.
 void order_rings(Wave& wave);
 
 /// Sets `rings` of every wave from the shards; planners call it last.

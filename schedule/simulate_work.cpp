@@ -214,11 +214,8 @@ WaveWork work_of(const Wave& wave, const FixedCost& cost, int64_t ring_steps) {
   const std::vector<RingView> rings = split_samples(wave);
   ZT_CHECK(wave.rings.size() == rings.size(), "a wave lists ", wave.rings.size(), " rings and has ",
            rings.size());
-  int64_t last_sample = -1;
-  for (const RingView& ring : rings) last_sample = std::max(last_sample, ring.sample);
-  std::vector<bool> is_ring(size_t(last_sample + 1), false);
+  const std::vector<bool> is_ring = split_flags(rings);
   for (size_t r = 0; r < rings.size(); ++r) {
-    is_ring[size_t(rings[r].sample)] = true;
     work.rings.push_back(split_work(rings[r], wave.rings[r].exchange, cost, ring_steps));
     for (size_t i = 0; i < rings[r].members.size(); ++i) {
       const size_t slot = size_t(rings[r].members[i]);

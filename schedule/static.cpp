@@ -88,10 +88,7 @@ Plan join_groups(const std::vector<Group>& groups, const std::vector<int64_t>& l
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t w = 0; w < groups[g].waves().size(); ++w)
       write_micro(groups[g].waves()[w], lengths, cp, g * size_t(cp), plan.waves[w]);
-  for (Wave& wave : plan.waves)
-    std::sort(wave.rings.begin(), wave.rings.end(), [&](const Ring& a, const Ring& b) {
-      return std::pair(lengths[size_t(a.sample)], a.sample) < std::pair(lengths[size_t(b.sample)], b.sample);
-    });
+  for (Wave& wave : plan.waves) order_rings(wave, lengths);
   return plan;
 }
 

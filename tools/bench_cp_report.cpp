@@ -5,25 +5,24 @@
 
 #include "core/clocks.h"
 #include "tools/bench_cp.h"
+#include "tools/median.h"
 #include "tools/metrics.h"
 
 namespace zoetrope {
 namespace {
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+template <class Value>
+std::vector<double> values_of(const std::vector<CpStep>& repeats, Value value) {
+  std::vector<double> values;
+  for (const CpStep& step : repeats) values.push_back(value(step));
+  return values;
 }
 
 /// Median over the repeats of each batch, summed over batches.
 template <class Value>
 double sum_of_medians(const CpMeasurement& measured, Value value) {
   double sum = 0;
-  for (const std::vector<CpStep>& repeats : measured.steps) {
-    std::vector<double> values;
-    for (const CpStep& step : repeats) values.push_back(value(step));
-    sum += median(values);
-  }
+  for (const std::vector<CpStep>& repeats : measured.steps) sum += median(values_of(repeats, value));
   return sum;
 }
 
@@ -33,8 +32,7 @@ template <class Value>
 double mean_spread(const CpMeasurement& measured, Value value) {
   double sum = 0;
   for (const std::vector<CpStep>& repeats : measured.steps) {
-    std::vector<double> values;
-    for (const CpStep& step : repeats) values.push_back(value(step));
+    std::vector<double> values = values_of(repeats, value);
     const double middle = median(values);
     for (double& each : values) each = std::abs(each - middle);
     sum += 2 * median(values) / middle;

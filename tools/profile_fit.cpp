@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "tools/median.h"
 
 namespace zoetrope {
 namespace {
@@ -73,11 +74,6 @@ Row best_solution(const Equations& equations) {
     if (squares < least) least = squares, best = solution;
   }
   return best;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/clocks.h"
+#include "tools/median.h"
 #include "tools/synthetic_batch.h"
 
 namespace zoetrope {
@@ -87,11 +88,6 @@ std::vector<Candidate> candidates_for(const Rank& rank) {
            int64_t(c.sizes[0].segments) > rank.cluster.segments_per_slot;
   });
   return list;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 /// Runs candidates on this rank.
