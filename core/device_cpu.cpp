@@ -6,11 +6,12 @@
 #include <new>
 
 #include "core/check.h"
+#include "core/device_backend.h"
 
 namespace zoetrope {
 
 std::shared_ptr<void> allocate(size_t bytes, Device device) {
-  ZT_REQUIRE(device == Device::kCpu, "this build has no CUDA backend; use --device cpu");
+  if (device != Device::kCpu) return device_backend(device).allocate(bytes);
   constexpr size_t kHugePage = size_t(2) << 20;  // an entry of the address cache covers 512 times as much
   const bool huge = bytes >= 2 * kHugePage;
   const size_t alignment = huge ? kHugePage : 64;  // else one cache line, and a whole AVX-512 register

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/device_backend.h"
+
 namespace zoetrope {
 
 void Tensor::set_shape(std::initializer_list<int64_t> shape) {
@@ -42,6 +44,15 @@ Tensor Tensor::zeros(std::initializer_list<int64_t> shape, DType dtype, Device d
   return tensor;
 }
 
+Tensor Tensor::like(const Tensor& tensor, Device device) {
+  Tensor twin = tensor;
+  twin.device_ = device;
+  twin.row_stride_ = twin.row_size();
+  twin.storage_ = allocate(size_t(twin.bytes()), device);
+  twin.data_ = twin.storage_.get();
+  return twin;
+}
+
 Tensor Tensor::slice_rows(int64_t begin, int64_t end) const {
   ZT_CHECK(0 <= begin && begin <= end && end <= rows(), "rows [", begin, ", ", end, ") of ", shape_text());
   Tensor view = *this;
@@ -73,31 +84,73 @@ std::string Tensor::shape_text() const {
   return text + "] " + name_of(dtype_);
 }
 
+namespace {
+
+RowBlock block_of(const Tensor& tensor) {
+  const size_t width = size_of(tensor.dtype());
+  if (tensor.dense()) return {tensor.raw(), size_t(tensor.bytes()), size_t(tensor.bytes()), 1};
+  return {tensor.raw(), size_t(tensor.row_stride()) * width, size_t(tensor.row_size()) * width,
+          size_t(tensor.rows())};
+}
+
+/// Two dense tensors are one long row each; otherwise both go row by row.
+void match(RowBlock& block, const RowBlock& other) {
+  if (block.rows == other.rows) return;
+  block.rows = other.rows;
+  block.row_bytes = block.stride_bytes = other.row_bytes;
+}
+
+}  // namespace
+
 void copy(const Tensor& to, const Tensor& from) {
+  copy(to, from, Stream(to.device() == Device::kCpu ? from.device() : to.device()));
+}
+
+void copy(const Tensor& to, const Tensor& from, const Stream& stream) {
   ZT_CHECK(to.dtype() == from.dtype() && to.rows() == from.rows() && to.row_size() == from.row_size(),
            "copy of ", from.shape_text(), " into ", to.shape_text());
   if (to.size() == 0) return;
-  const size_t width = size_of(to.dtype());
-  if (to.dense() && from.dense()) {
-    std::memcpy(to.raw(), from.raw(), size_t(to.bytes()));
+  RowBlock target = block_of(to), source = block_of(from);
+  if (target.rows < source.rows) match(target, source);
+  else match(source, target);
+  if (to.device() == Device::kCpu && from.device() == Device::kCpu) {
+    for (size_t r = 0; r < target.rows; ++r)
+      std::memcpy(static_cast<char*>(target.data) + r * target.stride_bytes,
+                  static_cast<const char*>(source.data) + r * source.stride_bytes, target.row_bytes);
     return;
   }
-  for (int64_t r = 0; r < to.rows(); ++r)
-    std::memcpy(static_cast<char*>(to.raw()) + size_t(r * to.row_stride()) * width,
-                static_cast<const char*>(from.raw()) + size_t(r * from.row_stride()) * width,
-                size_t(to.row_size()) * width);
+  const DeviceBackend& backend = device_backend(stream.device());
+  if (from.device() == Device::kCpu) return backend.copy_from_host(target, source, stream.handle());
+  if (to.device() == Device::kCpu) return backend.copy_to_host(target, source, stream.handle());
+  backend.copy_on_device(target, source, stream.handle());
 }
 
-void fill_zero(const Tensor& tensor) {
+void fill_zero(const Tensor& tensor) { fill_zero(tensor, Stream(tensor.device())); }
+
+void fill_zero(const Tensor& tensor, const Stream& stream) {
   if (tensor.size() == 0) return;
-  const size_t width = size_of(tensor.dtype());
-  if (tensor.dense()) {
-    std::memset(tensor.raw(), 0, size_t(tensor.bytes()));
-    return;
-  }
-  for (int64_t r = 0; r < tensor.rows(); ++r)
-    std::memset(static_cast<char*>(tensor.raw()) + size_t(r * tensor.row_stride()) * width, 0,
-                size_t(tensor.row_size()) * width);
+  const RowBlock block = block_of(tensor);
+  if (tensor.device() != Device::kCpu)
+    return device_backend(tensor.device()).fill_zero(block, stream.handle());
+  for (size_t r = 0; r < block.rows; ++r)
+    std::memset(static_cast<char*>(block.data) + r * block.stride_bytes, 0, block.row_bytes);
+}
+
+Tensor host_twin(const Tensor& tensor) {
+  return tensor.device() == Device::kCpu || !tensor.defined() ? tensor : Tensor::like(tensor, Device::kCpu);
+}
+
+Tensor to_host(const Tensor& tensor) { return to_device(tensor, Device::kCpu); }
+
+void from_host(const Tensor& tensor, const Tensor& host) {
+  if (host.raw() != tensor.raw()) copy(tensor, host);
+}
+
+Tensor to_device(const Tensor& tensor, Device device) {
+  if (tensor.device() == device || !tensor.defined()) return tensor;
+  Tensor moved = Tensor::like(tensor, device);
+  copy(moved, tensor);
+  return moved;
 }
 
 }  // namespace zoetrope

@@ -29,6 +29,8 @@ class Tensor {
   /// Wraps memory that somebody else owns (an arena, a flat parameter buffer).
   static Tensor wrap(void* data, std::initializer_list<int64_t> shape, DType dtype,
                      Device device = Device::kCpu);
+  /// New dense storage of the same shape and type, values undefined.
+  static Tensor like(const Tensor& tensor, Device device);
 
   int dims() const { return dims_; }
   int64_t dim(int axis) const { return shape_[size_t(axis)]; }
@@ -78,9 +80,25 @@ class Tensor {
   std::shared_ptr<void> storage_;
 };
 
-/// Copies elements between tensors of the same shape and type (strides may differ).
+/// Copies elements between tensors of the same shape and type (strides and devices may differ), in the order
+/// of the device's main stream. Only a copy to the CPU waits; a copy from the CPU is read before it returns.
 void copy(const Tensor& to, const Tensor& from);
+/// The same in the order of another stream of the device; between tensors of the CPU it runs at once.
+void copy(const Tensor& to, const Tensor& from, const Stream& stream);
 /// Sets all bytes to zero.
 void fill_zero(const Tensor& tensor);
+void fill_zero(const Tensor& tensor, const Stream& stream);
+
+// For the places where the host reads or writes values. On the CPU all three are free: the tensor itself is
+// read and written.
+/// The tensor itself on the CPU, else a dense copy of its values there (waits).
+Tensor to_host(const Tensor& tensor);
+/// Memory of the CPU to write the tensor's values to: itself, or a dense tensor of its shape, undefined
+/// values.
+Tensor host_twin(const Tensor& tensor);
+/// Brings what was written to `host_twin(tensor)` into the tensor.
+void from_host(const Tensor& tensor, const Tensor& host);
+/// The tensor itself when it is there, else a copy on the device.
+Tensor to_device(const Tensor& tensor, Device device);
 
 }  // namespace zoetrope

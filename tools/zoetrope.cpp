@@ -1,9 +1,11 @@
 // The one binary: lists its subcommands and hands them the command line.
 #include "tools/commands.h"
+#include "tools/device_backends.h"
 #include "tools/version.h"
 
 int main(int argc, char** argv) {
   using namespace zoetrope;
+  register_devices();
   std::vector<Command> commands;
   commands.push_back(ingest_command());
   commands.push_back(inspect_command());

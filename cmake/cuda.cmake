@@ -1,0 +1,32 @@
+# The CUDA backend for real GPUs: library zoetrope_cuda from ZT_CUDA_SOURCES, compiled by nvcc.
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  set(CMAKE_CUDA_COMPILER ${ZT_NVCC})
+endif()
+list(POP_BACK ZT_CUDA_ARCHITECTURES ZT_CUDA_LAST)
+set(ZT_CUDA_REAL ${ZT_CUDA_ARCHITECTURES})
+list(TRANSFORM ZT_CUDA_REAL APPEND -real)
+list(APPEND ZT_CUDA_ARCHITECTURES ${ZT_CUDA_LAST})
+set(CMAKE_CUDA_ARCHITECTURES ${ZT_CUDA_REAL} ${ZT_CUDA_LAST})  # the last without a suffix: code and PTX
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+find_package(CUDAToolkit REQUIRED)
+
+add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES})
+target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static PRIVATE CUDA::cublasLt)
+set_target_properties(zoetrope_cuda PROPERTIES LINKER_LANGUAGE CXX)
+# The warnings of the library in host code; -Wconversion would also look at what nvcc generates.
+set(ZT_CUDA_HOST_FLAGS -Wall,-Wextra)
+if(ZT_WERROR)
+  string(APPEND ZT_CUDA_HOST_FLAGS ",-Werror")
+  target_compile_options(zoetrope_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+endif()
+target_compile_options(zoetrope_cuda PRIVATE
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
