@@ -1,5 +1,5 @@
 // Counter-based random numbers (Philox 4x32-10): a number depends on its key alone, so the plan, the rank
-// layout and the order of evaluation can't change it.
+// layout and the order of evaluation can't change it. What is constexpr runs in CUDA kernels too.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ enum class Purpose : uint32_t {
 };
 
 /// Four random words for a counter and a key. Source: Salmon et al., SC'11, Philox-4x32-10.
-inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t(0xD2511F53u) * c[0], p1 = uint64_t(0xCD9E8D57u) * c[2];
     c = {uint32_t(p1 >> 32) ^ c[1] ^ k[0], uint32_t(p1), uint32_t(p0 >> 32) ^ c[3] ^ k[1], uint32_t(p0)};
@@ -41,7 +41,7 @@ struct RandomKey {
   int64_t token = 0;
 
   /// Four random words of a group of channels.
-  std::array<uint32_t, 4> words(int64_t channel_group) const {
+  constexpr std::array<uint32_t, 4> words(int64_t channel_group) const {
     const uint64_t d = uint64_t(draw);
     return philox(
         {uint32_t(channel_group), uint32_t(token), uint32_t(d), uint32_t(d >> 32) ^ (uint32_t(purpose) << 8)},
@@ -50,7 +50,7 @@ struct RandomKey {
 };
 
 /// Uniform in (0, 1), never 0 or 1, from one random word: 23 bits and a half, exact in a float.
-inline float to_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
+constexpr float to_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
 
 /// Uniform number for one (key, channel).
 inline float uniform(const RandomKey& key, int64_t channel = 0) {
