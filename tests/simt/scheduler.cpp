@@ -151,6 +151,9 @@ void prepare_threads() {
     thread.copies.clear();
     thread.copy_groups = 0;
     if (thread.tsan_fiber == nullptr) thread.tsan_fiber = sanitizer::create_fiber();
+    // An exit leaves the frames of thread_entry and exit_thread as they are.
+    constexpr size_t kLeftBehind = 8192;
+    sanitizer::unpoison(static_cast<char*>(m.stacks.top(i)) - kLeftBehind, kLeftBehind);
     make_context(thread.context, m.stacks.bottom(i), m.stacks.top(i), thread_entry);
     Warp& warp = m.warps[thread.warp()];
     warp.present |= 1u << thread.lane();

@@ -68,9 +68,10 @@ TEST(Simt, EveryThreadOfEveryBlockRunsOnceAtItsPlace) {
 
 TEST(Simt, OrdersFollowTheSeed) {
   const auto order = [](uint64_t seed) {
-    std::vector<int> seen;
-    simt::run(
-        {4, 64, 0, "order"}, [&] { seen.push_back(int(blockIdx.x * 64 + threadIdx.x)); }, seed);
+    std::vector<int> seen(256);
+    int count = 0;
+    const auto body = [&] { seen[atomicAdd(&count, 1)] = int(blockIdx.x * 64 + threadIdx.x); };
+    simt::run({4, 64, 0, "order"}, body, seed);
     return seen;
   };
   std::vector<int> in_order(256);
@@ -151,7 +152,8 @@ TEST(Simt, HostThreadsTakeTurns) {
     ranks.emplace_back([&, rank] {
       for (int launch = 0; launch < 20; ++launch)
         simt::run(
-            {2, 64, 0, "rank"}, [&] { sums[rank] += __reduce_add_sync(0xffffffffu, 1) / 32; }, launch);
+            {2, 64, 0, "rank"}, [&] { atomicAdd(&sums[rank], __reduce_add_sync(0xffffffffu, 1) / 32); },
+            launch);
     });
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(sums, std::vector<int64_t>(4, 20 * 2 * 64));
