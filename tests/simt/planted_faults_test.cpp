@@ -175,6 +175,7 @@ bool is_wrong(uint64_t seed) {
   simt::set_order_seed(seed);
   launch(Kernel::kernel, {kBlocks, kThreads, sizeof(typename Kernel::Shared), "planted"}, nullptr, y.data(),
          x);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "seed " << seed;
   simt::set_order_seed(0);
   for (int i = 0; i < kCount; ++i)
     if (!(y[i] == Kernel::expected(x, i))) return true;

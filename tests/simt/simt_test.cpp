@@ -41,6 +41,7 @@ TEST(Simt, RowSumsAreRightInEveryOrder) {
     std::vector<float> sums(kRows, -1.0f);
     launch(row_sum_kernel, {kRows, kThreads, sizeof(Shared), "row_sum_kernel"}, nullptr, sums.data(),
            x.data(), kColumns);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << "seed " << seed;
     for (int64_t row = 0; row < kRows; ++row)
       EXPECT_EQ(sums[row], std::accumulate(&x[row * kColumns], &x[row * kColumns] + kColumns, 0.0f))
           << "seed " << seed;

@@ -1,20 +1,26 @@
-// The CUDA runtime for host code in tests: so far, launches that run at once.
+// What a source includes for the CUDA runtime, in builds without a CUDA toolkit: the calls, their typed
+// forms, and what a kernel finds by itself (threadIdx, __syncthreads, ...).
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <simt_device.h>
 
-enum cudaError_t { cudaSuccess = 0 };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-using cudaStream_t = struct CUstream_st*;
-
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline const char* cudaGetErrorString(cudaError_t) { return "no error"; }
-inline const char* cudaGetErrorName(cudaError_t) { return "cudaSuccess"; }
-
-namespace simt {
-cudaError_t set_most_shared_bytes(const void* kernel, int bytes);
+template <class T>
+cudaError_t cudaMalloc(T** devPtr, size_t size) {
+  return cudaMalloc(reinterpret_cast<void**>(devPtr), size);
 }
 template <class T>
-cudaError_t cudaFuncSetAttribute(T* kernel, cudaFuncAttribute, int bytes) {
-  return simt::set_most_shared_bytes(reinterpret_cast<const void*>(kernel), bytes);
+cudaError_t cudaMallocHost(T** ptr, size_t size, unsigned int flags = 0) {
+  return cudaHostAlloc(reinterpret_cast<void**>(ptr), size, flags);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** ptr, size_t size, unsigned int flags) {
+  return cudaHostAlloc(reinterpret_cast<void**>(ptr), size, flags);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
+  return cudaEventCreateWithFlags(event, flags);
+}
+template <class T>
+cudaError_t cudaFuncSetAttribute(T* func, cudaFuncAttribute attr, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(func), attr, value);
 }
