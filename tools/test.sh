@@ -18,5 +18,5 @@ step() { # NAME COMMAND...: shows the output only when the command fails
 step "configure ($preset)" cmake --preset "$preset"
 sed -n 's/^-- *\(zoetrope .*\|  .*\)$/\1/p' "$log" | grep -v 'Found lib' || true
 step "build ($preset)" cmake --build --preset "$preset" -j "$(nproc)"
-# Tests that start ranks use every core themselves, so they run one after another.
-ctest --preset "$preset" --output-on-failure "$@"
+# As many at a time as there are cores; those that start ranks count for two (tests/CMakeLists.txt).
+ctest --preset "$preset" --output-on-failure -j "$(nproc)" "$@"

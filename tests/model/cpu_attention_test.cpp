@@ -89,13 +89,17 @@ struct Problem {
     largest_v = largest(v);
   }
 
-  double product(const Tensor& a, int64_t t, const Tensor& b, int64_t s, int64_t h, bool mass = false) const {
-    double total = 0;
-    for (int64_t i = h * K; i < (h + 1) * K; ++i) {
-      const double term = element(a, t, i) * element(b, s, i);
-      total += mass ? std::abs(term) : term;
-    }
-    return total;
+  /// Sum of the products of two rows in a head, and of their magnitudes.
+  struct Product {
+    double value = 0, mass = 0;
+  };
+  Product product(const std::vector<double>& a, int64_t t, const std::vector<double>& b, int64_t s,
+                  int64_t h) const {
+    Product sum;
+    const double *as = a.data() + t * D, *bs = b.data() + s * D;
+    for (int64_t i = h * K; i < (h + 1) * K; ++i)
+      sum.value += as[i] * bs[i], sum.mass += std::abs(as[i] * bs[i]);
+    return sum;
   }
 
   /// Answers, indexed [row * D + column] or [row * H + head].
@@ -106,6 +110,13 @@ struct Problem {
 
  private:
   void solve() {
+    const auto doubles = [](const Tensor& x) {
+      std::vector<double> values;
+      for (int64_t t = 0; t < x.rows(); ++t)
+        for (int64_t c = 0; c < x.row_size(); ++c) values.push_back(element(x, t, c));
+      return values;
+    };
+    in_q = doubles(q), in_k = doubles(k), in_v = doubles(v), in_dout = doubles(dout);
     const auto zeros = [](int64_t n) { return std::vector<double>(size_t(n), 0.0); };
     out = zeros(T * D), dq = zeros(T * D), dk = zeros(Tk * D), dv = zeros(Tk * D);
     dq_mass = zeros(T * D), dk_mass = zeros(Tk * D), dv_mass = zeros(Tk * D);
@@ -119,34 +130,37 @@ struct Problem {
     std::vector<double> score;
     double top = -kInfinity, total = 0;
     for (int64_t s = item.kv_begin; s < item.kv_end; ++s) {
-      score.push_back(scale * product(q, t, k, s, h));
+      const Product sum = product(in_q, t, in_k, s, h);
+      score.push_back(scale * sum.value);
       top = std::max(top, score.back());
-      reach[size_t(t * H + h)] = std::max(reach[size_t(t * H + h)], scale * product(q, t, k, s, h, true));
+      reach[size_t(t * H + h)] = std::max(reach[size_t(t * H + h)], scale * sum.mass);
     }
     if (score.empty()) return;
     for (const double x : score) total += std::exp(x - top);
     lse[size_t(t * H + h)] = top + std::log(total);
+    for (double& x : score) x = std::exp(x - lse[size_t(t * H + h)]);  // probabilities from here on
+    const auto row = [&](std::vector<double>& matrix, int64_t index) { return matrix.data() + index * D; };
+    double *out_t = row(out, t), *dq_t = row(dq, t), *dq_mass_t = row(dq_mass, t), *q_t = row(in_q, t),
+           *dout_t = row(in_dout, t), d = 0;
     for (int64_t s = item.kv_begin; s < item.kv_end; ++s)
       for (int64_t i = h * K; i < (h + 1) * K; ++i)
-        out[size_t(t * D + i)] +=
-            std::exp(score[size_t(s - item.kv_begin)] - lse[size_t(t * H + h)]) * element(v, s, i);
-    double d = 0;
-    for (int64_t i = h * K; i < (h + 1) * K; ++i) d += element(dout, t, i) * out[size_t(t * D + i)];
+        out_t[i] += score[size_t(s - item.kv_begin)] * row(in_v, s)[i];
+    for (int64_t i = h * K; i < (h + 1) * K; ++i) d += dout_t[i] * out_t[i];
     delta[size_t(t * H + h)] = d;
     for (int64_t s = item.kv_begin; s < item.kv_end; ++s) {
-      const double p = std::exp(score[size_t(s - item.kv_begin)] - lse[size_t(t * H + h)]);
-      const double dp = product(dout, t, v, s, h), ds = p * (dp - d) * scale;
-      const double ds_mass = p * (product(dout, t, v, s, h, true) + std::abs(d)) * scale;
+      const double p = score[size_t(s - item.kv_begin)];
+      const Product dp = product(in_dout, t, in_v, s, h);
+      const double ds = p * (dp.value - d) * scale, ds_mass = p * (dp.mass + std::abs(d)) * scale;
+      double *k_s = row(in_k, s), *dk_s = row(dk, s), *dv_s = row(dv, s), *dk_mass_s = row(dk_mass, s),
+             *dv_mass_s = row(dv_mass, s);
       for (int64_t i = h * K; i < (h + 1) * K; ++i) {
-        dq[size_t(t * D + i)] += ds * element(k, s, i);
-        dk[size_t(s * D + i)] += ds * element(q, t, i);
-        dv[size_t(s * D + i)] += p * element(dout, t, i);
-        dq_mass[size_t(t * D + i)] += ds_mass * std::abs(element(k, s, i));
-        dk_mass[size_t(s * D + i)] += ds_mass * std::abs(element(q, t, i));
-        dv_mass[size_t(s * D + i)] += p * std::abs(element(dout, t, i));
+        dq_t[i] += ds * k_s[i], dq_mass_t[i] += ds_mass * std::abs(k_s[i]);
+        dk_s[i] += ds * q_t[i], dk_mass_s[i] += ds_mass * std::abs(q_t[i]);
+        dv_s[i] += p * dout_t[i], dv_mass_s[i] += p * std::abs(dout_t[i]);
       }
     }
   }
+  std::vector<double> in_q, in_k, in_v, in_dout;
 };
 
 const std::function<void()> kNoProgress;

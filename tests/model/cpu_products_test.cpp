@@ -47,10 +47,32 @@ struct Backend {
   std::unique_ptr<Ops> ops;
 };
 
-double weight_at(const Weight& weight, int64_t n, int64_t k, DType compute) {
-  const double value = element(weight.value, n, k);
-  return compute == DType::kBF16 ? double(float(bf16(float(value)))) : value;
-}
+/// A matrix in double, rounded to the type that products read it in.
+class Doubles {
+ public:
+  explicit Doubles(const Tensor& x, DType compute = DType::kF32) : columns_(x.row_size()) {
+    for (int64_t t = 0; t < x.rows(); ++t)
+      for (int64_t c = 0; c < columns_; ++c) {
+        const double value = element(x, t, c);
+        values_.push_back(compute == DType::kBF16 ? double(float(bf16(float(value)))) : value);
+      }
+  }
+  double operator()(int64_t t, int64_t c) const { return values_.data()[t * columns_ + c]; }
+
+ private:
+  int64_t columns_;
+  std::vector<double> values_;
+};
+
+/// A sum of products in double, and how far f32 may lie from it.
+struct Sum {
+  explicit Sum(double first = 0) : total(first), mass(std::abs(first)) {}
+  void add(double term) { total += term, mass += std::abs(term); }
+  test::Allowed allowed(int64_t count, DType stored = DType::kF32) const {
+    return {total, dot_bound(mass, total, count) + store_bound(stored, total)};
+  }
+  double total, mass;
+};
 
 void check_linear(const Backend& backend, DType compute) {
   for (const DType out : {compute, DType::kF32})
@@ -63,34 +85,17 @@ void check_linear(const Backend& backend, DType compute) {
         const Output y(T, N, out), dx(T, K, out);
         backend.ops->linear(y.view(), x, weight, bias);
         backend.ops->linear_backward_input(dx.view(), dy, weight);
-        const auto sum = [&](int64_t t, int64_t n, bool mass) {
-          double total = mass ? std::abs(element(bias, n, 0)) : element(bias, n, 0);
-          for (int64_t k = 0; k < K; ++k) {
-            const double term = element(x, t, k) * weight_at(weight, n, k, compute);
-            total += mass ? std::abs(term) : term;
-          }
-          return total;
-        };
-        const auto back = [&](int64_t t, int64_t k, bool mass) {
-          double total = 0;
-          for (int64_t n = 0; n < N; ++n) {
-            const double term = element(dy, t, n) * weight_at(weight, n, k, compute);
-            total += mass ? std::abs(term) : term;
-          }
-          return total;
-        };
-        EXPECT_TRUE(all_within(
-            y.view(), [&](int64_t t, int64_t n) { return sum(t, n, false); },
-            [&](int64_t t, int64_t n) {
-              const double ref = sum(t, n, false);
-              return dot_bound(sum(t, n, true), ref, K + 1) + store_bound(out, ref);
-            }));
-        EXPECT_TRUE(all_within(
-            dx.view(), [&](int64_t t, int64_t k) { return back(t, k, false); },
-            [&](int64_t t, int64_t k) {
-              const double ref = back(t, k, false);
-              return dot_bound(back(t, k, true), ref, N) + store_bound(out, ref);
-            }));
+        const Doubles xs(x), dys(dy), ws(weight.value, compute);
+        EXPECT_TRUE(all_within(y.view(), [&](int64_t t, int64_t n) {
+          Sum sum(element(bias, n, 0));
+          for (int64_t k = 0; k < K; ++k) sum.add(xs(t, k) * ws(n, k));
+          return sum.allowed(K + 1, out);
+        }));
+        EXPECT_TRUE(all_within(dx.view(), [&](int64_t t, int64_t k) {
+          Sum sum;
+          for (int64_t n = 0; n < N; ++n) sum.add(dys(t, n) * ws(n, k));
+          return sum.allowed(N, out);
+        }));
         EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
       }
 }
@@ -104,25 +109,17 @@ void check_weight_gradient(const Backend& backend, DType compute) {
       const Tensor dweight = random_matrix(N, K, 5), dbias = random_vector(N, 6);
       const Tensor dweight0 = test::clone(dweight), dbias0 = test::clone(dbias);
       backend.ops->linear_backward_weight(dweight, dbias, dy, x);
-      const auto sum = [&](int64_t n, int64_t k, bool mass) {
-        double total = mass ? std::abs(element(dweight0, n, k)) : element(dweight0, n, k);
-        for (int64_t t = 0; t < T; ++t) {
-          const double term = element(dy, t, n) * element(x, t, k);
-          total += mass ? std::abs(term) : term;
-        }
-        return total;
-      };
-      const auto column = [&](int64_t n, bool mass) {
-        double total = mass ? std::abs(element(dbias0, n, 0)) : element(dbias0, n, 0);
-        for (int64_t t = 0; t < T; ++t) total += mass ? std::abs(element(dy, t, n)) : element(dy, t, n);
-        return total;
-      };
-      EXPECT_TRUE(all_within(
-          dweight, [&](int64_t n, int64_t k) { return sum(n, k, false); },
-          [&](int64_t n, int64_t k) { return dot_bound(sum(n, k, true), sum(n, k, false), T + 1); }));
-      EXPECT_TRUE(all_within(
-          dbias, [&](int64_t n, int64_t) { return column(n, false); },
-          [&](int64_t n, int64_t) { return dot_bound(column(n, true), column(n, false), T + 1); }));
+      const Doubles xs(x), dys(dy);
+      EXPECT_TRUE(all_within(dweight, [&](int64_t n, int64_t k) {
+        Sum sum(element(dweight0, n, k));
+        for (int64_t t = 0; t < T; ++t) sum.add(dys(t, n) * xs(t, k));
+        return sum.allowed(T + 1);
+      }));
+      EXPECT_TRUE(all_within(dbias, [&](int64_t n, int64_t) {
+        Sum sum(element(dbias0, n, 0));
+        for (int64_t t = 0; t < T; ++t) sum.add(dys(t, n));
+        return sum.allowed(T + 1);
+      }));
     }
 }
 
@@ -167,21 +164,16 @@ TEST(CpuProducts, EveryKindOfStrides) {
               ASSERT_LE(products.scratch_bytes(product), scratch.bytes());
               products.run(product, c.view().raw(), a.raw(), b.raw(), has_bias ? bias.raw() : nullptr,
                            scratch.raw());
-              const auto sum = [&](int64_t i, int64_t j, bool mass) {
-                double total = 0;
-                const auto add = [&](double term) { total += mass ? std::abs(term) : term; };
-                if (accumulate) add(element(before, i, j));
-                if (has_bias) add(element(bias, j, 0));
-                for (int64_t l = 0; l < k; ++l)
-                  add((a_turned ? element(a, l, i) : element(a, i, l)) *
-                      (b_turned ? element(b, j, l) : element(b, l, j)));
-                return total;
-              };
+              const Doubles as(a), bs(b);
               SCOPED_TRACE(join_message("[", m, ", ", k, "] x [", k, ", ", n, "] ", name_of(in), " kind ",
                                         kind, " gap ", gap));
-              EXPECT_TRUE(all_within(
-                  c.view(), [&](int64_t i, int64_t j) { return sum(i, j, false); },
-                  [&](int64_t i, int64_t j) { return dot_bound(sum(i, j, true), sum(i, j, false), k + 2); }));
+              EXPECT_TRUE(all_within(c.view(), [&](int64_t i, int64_t j) {
+                Sum sum(accumulate ? element(before, i, j) : 0);
+                if (has_bias) sum.add(element(bias, j, 0));
+                for (int64_t l = 0; l < k; ++l)
+                  sum.add((a_turned ? as(l, i) : as(i, l)) * (b_turned ? bs(j, l) : bs(l, j)));
+                return sum.allowed(k + 2);
+              }));
               EXPECT_TRUE(c.guards_intact());
             }
 }

@@ -79,7 +79,8 @@ void ReferenceOps::linear(const Tensor& y, const Tensor& x, const Weight& weight
   for (int64_t t = 0; t < y.rows(); ++t)
     for (int64_t n = 0; n < y.row_size(); ++n) {
       double sum = bias.defined() ? bias.data<double>()[n] : 0;
-      for (int64_t k = 0; k < x.row_size(); ++k) sum += row(x, t)[k] * row(w, n)[k];
+      const double *xs = row(x, t), *ws = row(w, n);
+      for (int64_t k = 0, K = x.row_size(); k < K; ++k) sum += xs[k] * ws[k];
       row(y, t)[n] = sum;
     }
 }
@@ -89,10 +90,12 @@ void ReferenceOps::linear_backward_input(const Tensor& dx, const Tensor& dy, con
   ZT_CHECK(dx.rows() == dy.rows() && dy.row_size() == w.rows() && dx.row_size() == w.row_size(),
            "linear_backward_input: dx ", dx.shape_text(), " dy ", dy.shape_text(), " weight ",
            w.shape_text());
+  const int64_t N = dy.row_size(), stride = w.row_stride();
   for (int64_t t = 0; t < dx.rows(); ++t)
     for (int64_t k = 0; k < dx.row_size(); ++k) {
       double sum = 0;
-      for (int64_t n = 0; n < dy.row_size(); ++n) sum += row(dy, t)[n] * row(w, n)[k];
+      const double *ds = row(dy, t), *ws = row(w, 0) + k;
+      for (int64_t n = 0; n < N; ++n) sum += ds[n] * ws[n * stride];
       row(dx, t)[k] = sum;
     }
 }
@@ -104,8 +107,10 @@ void ReferenceOps::linear_backward_weight(const Tensor& dweight, const Tensor& d
            x.shape_text());
   for (int64_t t = 0; t < dy.rows(); ++t)
     for (int64_t n = 0; n < dy.row_size(); ++n) {
-      if (dbias.defined()) dbias.data<double>()[n] += row(dy, t)[n];
-      for (int64_t k = 0; k < x.row_size(); ++k) row(dweight, n)[k] += row(dy, t)[n] * row(x, t)[k];
+      const double d = row(dy, t)[n], *xs = row(x, t);
+      double* sums = row(dweight, n);
+      if (dbias.defined()) dbias.data<double>()[n] += d;
+      for (int64_t k = 0, K = x.row_size(); k < K; ++k) sums[k] += d * xs[k];
     }
 }
 

@@ -14,9 +14,11 @@ double* row(const Tensor& x, int64_t t) { return x.row<double>(t); }
 std::vector<double> scores_of(const Tensor& q, const Tensor& k, const AttentionItem& item, int64_t t,
                               int64_t first, int64_t K, double scale) {
   std::vector<double> scores;
+  const double* qs = row(q, t);
   for (int64_t u = item.kv_begin; u < item.kv_end; ++u) {
     double sum = 0;
-    for (int64_t c = first; c < first + K; ++c) sum += row(q, t)[c] * row(k, u)[c];
+    const double* ks = row(k, u);
+    for (int64_t c = first; c < first + K; ++c) sum += qs[c] * ks[c];
     scores.push_back(scale * sum);
   }
   return scores;
@@ -57,11 +59,11 @@ void ReferenceOps::attention(const Tensor& out, const Tensor& lse, const Tensor&
         const double fresh = log_sum_exp(scores), before = accumulate ? total : fresh;
         const double after = accumulate ? log_sum_exp({before, fresh}) : fresh;
         const double kept = accumulate && std::isfinite(before) ? std::exp(before - after) : 0;
-        for (int64_t c = h * K; c < (h + 1) * K; ++c) {
-          double sum = kept > 0 ? kept * row(out, t)[c] : 0;
-          for (size_t u = 0; u < scores.size(); ++u)
-            sum += std::exp(scores[u] - after) * row(v, item.kv_begin + int64_t(u))[c];
-          row(out, t)[c] = sum;
+        double* sums = row(out, t);
+        for (int64_t c = h * K; c < (h + 1) * K; ++c) sums[c] = kept > 0 ? kept * sums[c] : 0;
+        for (size_t u = 0; u < scores.size(); ++u) {
+          const double p = std::exp(scores[u] - after), *vs = row(v, item.kv_begin + int64_t(u));
+          for (int64_t c = h * K; c < (h + 1) * K; ++c) sums[c] += p * vs[c];
         }
         total = after;
       }
@@ -91,13 +93,14 @@ void ReferenceOps::attention_backward(const Tensor& dq, const Tensor& dk, const 
         for (size_t i = 0; i < scores.size(); ++i) {
           const int64_t u = item.kv_begin + int64_t(i);
           const double p = std::exp(scores[i] - row(lse, t)[h]);
-          double dp = 0;
-          for (int64_t c = h * K; c < (h + 1) * K; ++c) dp += row(dout, t)[c] * row(v, u)[c];
+          const double *douts = row(dout, t), *vs = row(v, u), *ks = row(k, u), *qs = row(q, t);
+          double *dvs = row(dv, u), *dqs = row(dq, t), *dks = row(dk, u), dp = 0;
+          for (int64_t c = h * K; c < (h + 1) * K; ++c) dp += douts[c] * vs[c];
           const double ds = p * (dp - row(delta, t)[h]) * scale;
           for (int64_t c = h * K; c < (h + 1) * K; ++c) {
-            row(dv, u)[c] += p * row(dout, t)[c];
-            row(dq, t)[c] += ds * row(k, u)[c];
-            row(dk, u)[c] += ds * row(q, t)[c];
+            dvs[c] += p * douts[c];
+            dqs[c] += ds * ks[c];
+            dks[c] += ds * qs[c];
           }
         }
       }
