@@ -16,6 +16,7 @@ const char* name_of(SimSpan::Kind kind) {
     case SimSpan::kTransfer: return "transfer";
     case SimSpan::kWait: return "wait";
     case SimSpan::kAllReduce: return "all-reduce";
+    case SimSpan::kOptimizer: return "optimizer";
   }
   return "";
 }

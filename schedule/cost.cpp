@@ -25,19 +25,11 @@ OptionSet options_of(CostModel& cost) {
 
 /// Files from before these were measured lack them and plan without what they describe, which 0 says.
 bool may_lack(const std::string& name) {
-  static const std::vector<std::string> names{"exchange-ns",
-                                              "transfer-between-ns",
-                                              "latency-between-ns",
-                                              "all-to-all-ns",
-                                              "num-heads",
-                                              "short-block-tokens",
-                                              "num-layers",
-                                              "linear-forward-ns",
-                                              "linear-recompute-ns",
-                                              "quadratic-forward-ns",
-                                              "quadratic-recompute-ns",
-                                              "linear-flops",
-                                              "quadratic-flops"};
+  static const std::vector<std::string> names{
+      "exchange-ns",       "transfer-between-ns", "latency-between-ns",   "all-to-all-ns",
+      "num-heads",         "short-block-tokens",  "optimizer-ns",         "num-layers",
+      "linear-forward-ns", "linear-recompute-ns", "quadratic-forward-ns", "quadratic-recompute-ns",
+      "linear-flops",      "quadratic-flops"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -105,6 +97,7 @@ FixedCost::FixedCost(const CostModel& cost)
       segment(to_fixed("sample-overhead-ns", cost.sample_overhead_ns, 1)),
       wave(to_fixed("wave-overhead-ns", cost.wave_overhead_ns, 1)),
       allreduce(to_fixed("allreduce-ns", cost.allreduce_ns, 1)),
+      optimizer(to_fixed("optimizer-ns", cost.optimizer_ns, 1)),
       short_block(to_fixed("short-block-tokens", cost.short_block_tokens, 1)),
       num_heads(cost.num_heads),
       ranks_per_node(std::max<int64_t>(1, cost.ranks_per_node)) {

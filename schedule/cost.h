@@ -35,8 +35,10 @@ struct CostModel {
   double sample_overhead_ns = 20000;  ///< per segment
   double wave_overhead_ns = 200000;   ///< per micro-batch
   double allreduce_ns = 0;            ///< gradient all-reduce per step, added once
-  double gemm_flops = 0;              ///< peak of this rank, for shares of it; 0: not measured
-  int64_t memory_per_rank = 0;        ///< bytes; 0: not given
+  double optimizer_ns = 0;      ///< of every rank, once per step after it: norm, update, prepared weights;
+                                ///< no plan changes it, so simulated steps have it and makespans don't
+  double gemm_flops = 0;        ///< peak of this rank, for shares of it; 0: not measured
+  int64_t memory_per_rank = 0;  ///< bytes; 0: not given
   int64_t ranks_per_node = 1;
   double fit_error = 0;    ///< largest relative error of the fit
   int64_t num_layers = 0;  ///< blocks of the model; 0: not known
@@ -70,6 +72,7 @@ struct CostModel {
     field("sample-overhead-ns", sample_overhead_ns, "ns per segment");
     field("wave-overhead-ns", wave_overhead_ns, "ns per micro-batch");
     field("allreduce-ns", allreduce_ns, "ns per step for the gradient all-reduce");
+    field("optimizer-ns", optimizer_ns, "ns per step for gradient norm, optimizer and prepared weights");
     field("gemm-flops", gemm_flops,
           "best product rate of one rank, FLOP/s, measured or of a data sheet; 0: not known");
     field("memory-per-rank", memory_per_rank, "bytes that a rank may use");

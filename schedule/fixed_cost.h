@@ -16,9 +16,9 @@ struct FixedCost {
   /// Throws: Error naming the coefficient unless each is finite, >= 0 and below 2^30 ns.
   explicit FixedCost(const CostModel& cost);
 
-  int64_t linear, quadratic, transfer, exchange;               ///< 2^-32 ns
-  int64_t transfer_between, all_to_all;                        ///< 2^-32 ns
-  int64_t latency, latency_between, segment, wave, allreduce;  ///< ns
+  int64_t linear, quadratic, transfer, exchange;                          ///< 2^-32 ns
+  int64_t transfer_between, all_to_all;                                   ///< 2^-32 ns
+  int64_t latency, latency_between, segment, wave, allreduce, optimizer;  ///< ns
   int64_t short_block, num_heads, ranks_per_node;
 
   /// count coefficients in whole ns, rounded up.

@@ -28,8 +28,9 @@ namespace {
 //  - more: each pass covers its own transfers, not the sum of them; uneven shards wait for the slowest member
 //    in every step; a chain of rings passes delays on, layer by layer, and a rank can't do other work
 //    meanwhile; keys and gradients share a port.
-// Without rings both are the same, and each rank's compute always is. Not modelled: links shared by several
-// ranks, compute slowed down by transfers, optimizer, loader, collectives of parameters inside a wave.
+// Without rings both are the same but for the optimizer, which follows on the all-reduce here; each rank's
+// compute always is. Not modelled: links shared by several ranks, compute slowed down by transfers, loader,
+// collectives of parameters inside a wave.
 // Large pools: neighbouring layers are joined, and steps of large rings; then the members of a ring wait for
 // all of them at each joined step, whose other transfers overlap with their compute as one long step.
 
@@ -57,7 +58,7 @@ class RankSimulation {
 
   Simulation run() {
     for (size_t w = 0; w < plan_.waves.size(); ++w) run_wave(int64_t(w));
-    Simulation simulation = lanes_.finish(plan_.num_slots() > 0 ? end_of_allreduce() : 0);
+    Simulation simulation = lanes_.finish(plan_.num_slots() > 0 ? end_of_allreduce() : 0, fixed_.optimizer);
     set_peaks(plan_, simulation);
     set_mfu(plan_, cost_, simulation);
     return simulation;

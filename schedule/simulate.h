@@ -18,6 +18,7 @@ struct SimSpan {
     kTransfer,   ///< waits for a ring transfer that is under way
     kWait,       ///< waits for ring mates, the previous wave, a stage, or the slowest rank of the step
     kAllReduce,  ///< waits for the sum of gradients, when all ranks are done
+    kOptimizer,  ///< norm, update and prepared weights
   };
   Kind kind = kCompute;
   int64_t begin_ns = 0, end_ns = 0;
@@ -32,6 +33,7 @@ struct Simulation {
   std::vector<std::vector<SimSpan>> lanes;            ///< in time order, without gaps from 0 to total_ns
   std::vector<int64_t> busy_ns, exposed_ns, idle_ns;  ///< per lane: sums of compute, transfer and wait
   int64_t allreduce_ns = 0;                           ///< of total_ns, on every lane: when all are done
+  int64_t optimizer_ns = 0;                           ///< of total_ns, on every lane: after that
   std::vector<int64_t> peak_tokens, peak_segments;    ///< per lane: most that it holds at a time
   double mfu = 0;  ///< useful FLOP / (total_ns x lanes x gemm_flops); 0: the cost set doesn't say
 };

@@ -57,17 +57,19 @@ void SimLanes::run_until(size_t number, SimSpan::Kind kind, int64_t time) {
   lane.clock = time;
 }
 
-Simulation SimLanes::finish(int64_t total) {
+Simulation SimLanes::finish(int64_t reduced, int64_t optimizer_ns) {
   Simulation simulation;
   const int64_t all_done = end();
-  simulation.total_ns = std::max(total, all_done);
-  simulation.allreduce_ns = simulation.total_ns - all_done;
+  simulation.allreduce_ns = std::max(reduced, all_done) - all_done;
+  simulation.optimizer_ns = lanes_.empty() ? 0 : optimizer_ns;
+  simulation.total_ns = all_done + simulation.allreduce_ns + simulation.optimizer_ns;
   for (size_t number = 0; number < lanes_.size(); ++number) {
     Lane& lane = lanes_[number];
     begin_pass(number, -1, false);
     run_until(number, SimSpan::kWait, all_done);
     end_pass(lane);
-    append(lane, SimSpan::kAllReduce, all_done, simulation.total_ns);
+    append(lane, SimSpan::kAllReduce, all_done, all_done + simulation.allreduce_ns);
+    append(lane, SimSpan::kOptimizer, all_done + simulation.allreduce_ns, simulation.total_ns);
     simulation.busy_ns.push_back(lane.sums[SimSpan::kCompute]);
     simulation.exposed_ns.push_back(lane.sums[SimSpan::kTransfer]);
     simulation.idle_ns.push_back(lane.sums[SimSpan::kWait]);

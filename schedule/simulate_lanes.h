@@ -25,9 +25,9 @@ class SimLanes {
   void run(size_t lane, SimSpan::Kind kind, int64_t ns) { run_until(lane, kind, clock(lane) + ns); }
   /// The same until a time; nothing when that has passed.
   void run_until(size_t lane, SimSpan::Kind kind, int64_t time);
-  /// Ends the step: all lanes wait for the latest, then for the all-reduce until `total`. The lanes are
-  /// empty afterwards.
-  Simulation finish(int64_t total);
+  /// Ends the step: all lanes wait for the latest, then for the all-reduce until `reduced`, then run the
+  /// optimizer. The lanes are empty afterwards.
+  Simulation finish(int64_t reduced, int64_t optimizer_ns);
 
  private:
   struct Lane {

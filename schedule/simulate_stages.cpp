@@ -57,7 +57,7 @@ Simulation simulate(const Plan& plan, const CostModel& cost, const PipelineShape
       lanes.run_until(lane, SimSpan::kWait, times.end[cell]);
     }
   }
-  Simulation simulation = lanes.finish(run.total_ns);
+  Simulation simulation = lanes.finish(run.total_ns, FixedCost(cost).optimizer);
   simulation.num_stages = shape.num_stages;
   simulation.peak_tokens = run.tokens_in_flight;
   set_segments(plan, times, simulation);

@@ -45,7 +45,8 @@ Simulation simulate_whole_waves(const Plan& plan, const CostModel& cost, Executi
       lanes.run(lane, SimSpan::kTransfer, exposed[lane]);
     }
   }
-  Simulation simulation = lanes.finish(lanes.end() + (plan.num_slots() > 0 ? fixed.allreduce : 0));
+  Simulation simulation =
+      lanes.finish(lanes.end() + (plan.num_slots() > 0 ? fixed.allreduce : 0), fixed.optimizer);
   set_peaks(plan, simulation);
   set_mfu(plan, cost, simulation);
   return simulation;

@@ -98,13 +98,14 @@ class CpBench {
     recording_ = make_recording_comm(comm_, recorder_);
     make_rank(workload, memory);
     measure_rates();  // on the bare link: the emulated one follows from them
+    if (cost_.optimizer_ns == 0) cost_.optimizer_ns = measure_optimizer(*rank_);  // no set, or an old one
     if (options_.link_hides > 0 && setting_.is_wall && comm_.size() > 1) {
       rank_.reset();
       link_ = make_link_comm(comm_, setting_.link.bytes_per_second, 0);
       recording_ = make_recording_comm(*link_, recorder_);
       make_rank(workload, memory);
     }
-    setting_.step_work_ns = measure_step_work();
+    setting_.optimizer_ns = cost_.optimizer_ns;
     setting_.memory_per_rank = memory;
     setting_.tokens_per_rank = rank_->cluster.tokens_per_slot;
     setting_.num_steps = options_.steps;
@@ -187,22 +188,6 @@ class CpBench {
         1e9 * exchange_bytes_per_token(config_.model, rank_->precision) / fast.bytes_per_second;
     cost_.latency_ns = 1e9 * exchanges_per_step(config_.model) * fast.latency_seconds;
     cost_.allreduce_ns = all_reduce_ns;
-  }
-
-  /// What follows on forward, backward and the gradient sum: no plan changes it. Mean over ranks, which share
-  /// cores.
-  double measure_step_work() const {
-    const ClockNs clock = work_clock(rank_->pool.num_threads());
-    std::vector<double> times;
-    for (int i = 0; i < 5; ++i) {
-      comm_.barrier();
-      const int64_t start = clock();
-      rank_->parameters.zero_grads();
-      rank_->optimizer.step(0, std::sqrt(rank_->ops->sum_squares(rank_->parameters.grads())));
-      times.push_back(double(clock() - start));
-    }
-    std::sort(times.begin(), times.end());
-    return mean_over_ranks(comm_, times[times.size() / 2]);
   }
 
   std::vector<MicroBatch> load_waves(const PlannedStep& step) const {

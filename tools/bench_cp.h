@@ -51,7 +51,7 @@ struct CpSetting {
   LinkModel link;
   double attention_flops = 0;  ///< of one rank; 0: not measured, the link is as it is
   int64_t link_hides = 0;
-  double step_work_ns = 0;  ///< what a rank does once per step and no cost set holds: norm, optimizer
+  double optimizer_ns = 0;  ///< the cost set's, or measured in this run
   std::string cost_source, precision;
   double loss_tolerance = 0, loss_spread = 0;  ///< relative, largest over batches
 };
@@ -65,7 +65,7 @@ struct CpRow {
          loss = 0;
   double ratio_to_best_static = 0, ratio_to_best_plain = 0;
   double replay_over_wall = 0;
-  double simulated_ms = 0;  ///< of the same plans in the cost set, and what it lacks of a step
+  double simulated_ms = 0;  ///< of the same plans in the cost set, norm and optimizer included
   double simulated_over_measured = 0;
   double makespan_over_measured = 0;  ///< the same with the cost model's makespan
   double spread = 0;  ///< relative: twice the median deviation of the repeats from their median

@@ -34,7 +34,7 @@ td.bar svg{display:block;width:100%;height:27px}
 .w0.fw{fill:color-mix(in srgb,var(--w0) 70%,var(--card))}.w1.fw{fill:color-mix(in srgb,var(--w1) 70%,var(--card))}
 .w2.fw{fill:color-mix(in srgb,var(--w2) 70%,var(--card))}.w3.fw{fill:color-mix(in srgb,var(--w3) 70%,var(--card))}
 .ground{fill:var(--w1)}
-.wait{fill:var(--wait)}.transfer{fill:var(--transfer)}.sum{fill:var(--sum)}.memory{fill:var(--memory)}
+.wait{fill:var(--wait)}.transfer{fill:var(--transfer)}.sum{fill:var(--sum)}.optimizer{fill:var(--s4)}.memory{fill:var(--memory)}
 .s0{fill:var(--s0)}.s1{fill:var(--s1)}.s2{fill:var(--s2)}.s3{fill:var(--s3)}.s4{fill:var(--s4)}.s5{fill:var(--s5)}
 .line{fill:none;stroke-width:2}.l0{stroke:var(--s0)}.l1{stroke:var(--s1)}.l2{stroke:var(--s2)}.l3{stroke:var(--s3)}
 .l4{stroke:var(--s4)}.l5{stroke:var(--s5)}text.t0{fill:var(--s0)}text.t1{fill:var(--s1)}text.t2{fill:var(--s2)}

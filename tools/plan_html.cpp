@@ -20,6 +20,7 @@ GanttSpan drawn(const SimSpan& span) {
     case SimSpan::kTransfer: out.style = "transfer", out.what = "waits for a ring transfer"; break;
     case SimSpan::kWait: out.style = "wait", out.what = "waits for other ranks"; break;
     case SimSpan::kAllReduce: out.style = "sum", out.what = "sum of gradients"; break;
+    case SimSpan::kOptimizer: out.style = "optimizer", out.what = "norm and optimizer"; break;
   }
   return out;
 }
@@ -129,6 +130,7 @@ std::string charts_html(const PlanPage& page, const std::vector<const PlanReport
       html_key("w0", "compute, a shade per wave, forward paler") +
       html_key("transfer", "waits for a ring transfer") + html_key("wait", "waits for other ranks") +
       html_key("sum", "sum of gradients") +
+      (page.problem.cost.optimizer_ns > 0 ? html_key("optimizer", "norm and optimizer") : "") +
       html_key("memory", page.problem.memory.limit > 0 ? "peak memory" : "most tokens held at a time") +
       "</p><p class=\"soft small\">All charts have the same scale" +
       (page.problem.stages > 1 ? ".</p>\n"

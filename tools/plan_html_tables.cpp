@@ -26,14 +26,12 @@ HtmlCell bar(int64_t makespan, int64_t bound, int64_t most) {
           true};
 }
 
-std::string share(double part) { return format_text("%.1f %%", 100 * part); }
-
-/// Means over lanes of what is neither compute nor the sum of gradients, and the share of the peak.
+/// Means over lanes of what is neither compute, sum of gradients nor optimizer, and the share of the peak.
 void add_simulated(const Simulation& simulation, std::vector<HtmlCell>& row) {
   const double total = double(std::max<int64_t>(1, simulation.total_ns));
-  row.push_back(number(share(figure_of(simulation.exposed_ns).mean / total)));
-  row.push_back(number(share(figure_of(simulation.idle_ns).mean / total)));
-  row.push_back(number(simulation.mfu > 0 ? share(simulation.mfu) : "-"));
+  row.push_back(number(percent(figure_of(simulation.exposed_ns).mean / total)));
+  row.push_back(number(percent(figure_of(simulation.idle_ns).mean / total)));
+  row.push_back(number(simulation.mfu > 0 ? percent(simulation.mfu) : "-"));
 }
 
 std::vector<HtmlCell> row_of(const PlanReport& report, int64_t most) {

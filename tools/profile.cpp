@@ -74,7 +74,8 @@ double best_gemm(const ThreadPool& pool, const ModelConfig& model, DType compute
 }
 
 Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& progress) {
-  const TrainConfig& config = setup.config;
+  TrainConfig config = setup.config;
+  config.optimisation.learning_rate = config.optimisation.final_learning_rate = 0;  // weights stay sane
   Profile result;
   result.ranks = comm.size(), result.threads = threads_per_rank(config.parallel, comm.size());
   result.precision = config.numerics.precision;
@@ -115,6 +116,7 @@ Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& pr
     cost.latency_ns = 1e9 * exchanges_per_step(config.model) * result.link.latency_seconds;
   }
   cost.allreduce_ns = 1e9 * measure_all_reduce(rank);
+  cost.optimizer_ns = measure_optimizer(rank);
   cost.ranks_per_node = result.ranks;
   cost.memory_per_rank = share / 10 * 8;
   return result;

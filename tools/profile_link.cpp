@@ -1,4 +1,5 @@
-// What the ranks of a cost set need of each other: links, the gradient sum; and the rate of attention.
+// What the ranks of a cost set need of each other: links, the gradient sum; the optimizer; and the rate of
+// attention.
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstring>
 
 #include "core/clocks.h"
+#include "tools/median.h"
 #include "tools/profile_step.h"
 
 namespace zoetrope {
@@ -98,6 +100,19 @@ double measure_all_reduce(const Rank& rank) {
   }
   rank.parameters.zero_grads();
   return least(times);
+}
+
+double measure_optimizer(Rank& rank) {
+  const ClockNs clock = work_clock(rank.pool.num_threads());  // ranks may share cores
+  std::vector<double> times;
+  for (int i = 0; i < 7; ++i) {
+    rank.comm.barrier();
+    const int64_t start = clock();
+    rank.parameters.zero_grads();
+    rank.optimizer.step(0, rank.optimizer.grad_norm());
+    times.push_back(double(clock() - start));
+  }
+  return mean_over_ranks(rank.comm, median(times));
 }
 
 double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds) {

@@ -4,17 +4,13 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/text_format.h"
+
 namespace zoetrope {
 namespace {
 
 void print_row(const char* what, double value, const char* unit, const std::string& note = "") {
   std::printf("  %-24s %14.6g %-10s %s\n", what, value, unit, note.c_str());
-}
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
-  return text;
 }
 
 /// "forward 30 %, recompute 20 %, backward 50 %".
@@ -70,6 +66,8 @@ void print_cost(const Profile& profile) {
   } else {
     std::printf("  one rank: no exchange, transfer and gradient sum to measure\n");
   }
+  print_row("optimizer", cost.optimizer_ns / 1e6, "ms",
+            "gradient norm, update and prepared weights, per step");
   print_row("products, best", cost.gemm_flops / 1e9, "GF/s", "of one rank");
   print_row("useful work", cost.linear_flops, "FLOP/token",
             join_message("and ", cost.quadratic_flops, " per pair of tokens"));

@@ -63,6 +63,10 @@ double exchanges_per_step(const ModelConfig& model);
 /// Seconds of one sum of all gradients over all ranks; 0 on a single rank.
 double measure_all_reduce(const Rank& rank);
 
+/// Nanoseconds of what follows on the gradient sum in every step: gradients to zero, norm, update, prepared
+/// weights. The update is one of learning rate 0. Mean over ranks of their medians.
+double measure_optimizer(Rank& rank);
+
 /// FLOP/s of attention forward of one rank on a block of `tokens` by `tokens` tokens.
 double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tokens, double seconds);
 

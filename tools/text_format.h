@@ -16,6 +16,15 @@ std::string format_text(const char* pattern, Values... values) {
   return text;
 }
 
+/// The beginning of a text that may be a whole file, for messages.
+inline std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 60;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+/// A share as "12.3 %".
+inline std::string percent(double share) { return format_text("%.1f %%", 100 * share); }
+
 /// "1,234,567".
 inline std::string with_commas(int64_t value) {
   std::string text = std::to_string(value);

@@ -17,8 +17,6 @@ double gain_of(int64_t rival_ns, int64_t ours_ns) {
   return ours_ns > 0 ? double(rival_ns) / double(ours_ns) - 1 : 0;
 }
 
-std::string percent(double part) { return format_text("%.1f %%", 100 * part); }
-
 std::string faster(double gain) {
   return gain >= 1 ? format_text("%.2f times as fast", 1 + gain) : percent(gain) + " faster";
 }

@@ -40,7 +40,7 @@ std::map<size_t, std::vector<nlohmann::json>> by_thread(const nlohmann::json& tr
 
 /// Slices lie in order inside the step, passes around what the lane does, which is the simulation's spans.
 void check_slices(const nlohmann::json& trace, const Simulation& simulation) {
-  const char* const kinds[] = {"compute", "transfer", "wait", "all-reduce"};
+  const char* const kinds[] = {"compute", "transfer", "wait", "all-reduce", "optimizer"};
   const auto threads = by_thread(trace, "X");
   ASSERT_EQ(threads.size(), simulation.lanes.size());
   for (const auto& [lane, slices] : threads) {

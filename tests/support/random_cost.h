@@ -27,6 +27,7 @@ inline CostModel random_cost(std::mt19937_64& random) {
   cost.sample_overhead_ns = pick({0, 999, 20000});
   cost.wave_overhead_ns = pick({0, 7777, 200000});
   cost.allreduce_ns = pick({0, 12345});
+  cost.optimizer_ns = pick({0, 4321});
   return cost;
 }
 

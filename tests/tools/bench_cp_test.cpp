@@ -52,13 +52,13 @@ CpMeasurement measured(std::vector<double> wall, double replayed) {
 TEST(CpRows, AreMediansAndRatiosToTheFastestStatic) {
   const PlannedStep whole = step_of(plan_of_equal_slots(2, {50}), {50, 50}, 100);
   const PlannedStep split = step_of(plan_of_one_ring(2, 100), {100}, 100);
-  const std::vector<CpEntry> entries{{"static", 1, true, {whole}, {14}},
+  const std::vector<CpEntry> entries{{"static", 1, true, {whole}, {3000014}},
                                      {"static-balanced", 2, false, {split}},
                                      {"elastic", 0, false, {whole}}};
   const std::vector<CpMeasurement> m{measured({0.4, 0.5, 9.0}, 0.55), measured({0.25, 0.2, 0.3}, 0.25),
                                      measured({0.2}, 0.21)};
   CpSetting setting;
-  setting.step_work_ns = 3e6;
+  setting.optimizer_ns = 3e6;
   std::vector<CpRow> rows = make_rows(entries, m, setting);
   EXPECT_DOUBLE_EQ(rows[0].step_ms, 500);
   EXPECT_DOUBLE_EQ(rows[0].tokens_per_s, 200);

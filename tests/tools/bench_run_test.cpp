@@ -118,6 +118,7 @@ TEST(Profile, WritesACostSetThatCanBeRead) {
     const CostModel cost = read_cost(file);
     EXPECT_GT(cost.linear_ns, 0);
     EXPECT_GT(cost.gemm_flops, 0);
+    EXPECT_GT(cost.optimizer_ns, 0);
     EXPECT_GT(cost.memory_per_rank, 0);
     EXPECT_EQ(cost.ranks_per_node, std::atoi(ranks));
     EXPECT_EQ(cost.date.size(), 10u);
