@@ -46,6 +46,19 @@ std::filesystem::path first_closed(const std::filesystem::path& path) {
   return path;
 }
 
+/// What fails on the file beside `path` that is written in its place is said of `path`.
+template <class Body>
+void said_of(const std::string& path, const std::string& beside, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    std::string text = error.what();
+    if (const size_t at = text.find("'" + beside + "'"); at != std::string::npos)
+      text.replace(at + 1, beside.size(), path);
+    throw Error(text);
+  }
+}
+
 }  // namespace
 
 OpenFile::OpenFile(const std::string& path, Mode mode)
@@ -146,7 +159,7 @@ void check_writable(const std::string& path) {
   require_replaceable(path);
   // A name of this process: ranks and an interrupted run's PATH.partial are not in the way.
   const std::string trial = path + ".partial-" + std::to_string(getpid());
-  const OpenFile file(trial, OpenFile::Mode::kNew);
+  said_of(path, trial, [&] { const OpenFile file(trial, OpenFile::Mode::kNew); });
   unlink(trial.c_str());
 }
 
@@ -154,9 +167,11 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   require_replaceable(path);
   const std::string partial = path + ".partial";
   try {
-    const OpenFile file(partial, OpenFile::Mode::kReplace);
-    file.write(content);
-    file.sync();
+    said_of(path, partial, [&] {
+      const OpenFile file(partial, OpenFile::Mode::kReplace);
+      file.write(content);
+      file.sync();
+    });
   } catch (const Error&) {
     unlink(partial.c_str());  // a full disk gets its room back
     throw;

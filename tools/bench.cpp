@@ -134,6 +134,10 @@ int bench_scale(BenchOptions& options, const std::function<bool(const char*)>& g
   if (scale.prints) std::printf("\n%s", scale_markdown(rows).c_str());
   if (!options.html.empty()) write_file_atomically(options.html, scale_html(scale, rows));
   report_json(options, scale_json(scale, rows));
+  const auto is_planned = [](const ScaleRow& row) { return row.planner("elastic").failure.empty(); };
+  ZT_REQUIRE(std::any_of(rows.begin(), rows.end(), is_planned),
+             "bench scale: nothing could be planned on any pool: ", rows.front().planner("elastic").failure,
+             "; use more --gpus or --tokens-per-rank");
   return 0;
 }
 
@@ -200,7 +204,7 @@ int start(BenchOptions& options, const std::function<bool(const char*)>& given) 
   check_flags(options.what, given);
   check(options, given("planner"));
   check_outputs({{"out", options.out}, {"timeline", options.timeline}, {"html", options.html}},
-                {{"data", options.config.data.data}, {"cost", options.plan.cost}});
+                {{"data", options.config.data.data}, {"cost", options.config.plan.cost}});
   if (options.what == "plan") return bench_plan(options);
   if (options.what == "traces") return bench_traces(options, given);
   if (options.what == "scale") return bench_scale(options, given);

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
+#include "tools/text_format.h"
 
 namespace zoetrope {
 namespace {
@@ -32,14 +33,15 @@ int64_t read_number(const std::string& text, const std::string& path, int64_t li
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   ZT_REQUIRE(result.ec == std::errc() && result.ptr == text.data() + text.size() && value > 0 &&
                  value <= kMostTokens,
-             path, ":", line, ": found '", text, "', expected a whole number of tokens, 1 to ", kMostTokens);
+             path, ":", line, ": found '", shortened(text), "', expected a whole number of tokens, 1 to ",
+             kMostTokens);
   return value;
 }
 
 /// The number under the key `tokens` of a line's object.
 int64_t read_object(const std::string& text, const std::string& path, int64_t line) {
   const auto object = nlohmann::json::parse(text, nullptr, false);
-  ZT_REQUIRE(object.is_object() && object.contains("tokens"), path, ":", line, ": found '", text,
+  ZT_REQUIRE(object.is_object() && object.contains("tokens"), path, ":", line, ": found '", shortened(text),
              "', expected a JSON object with a key 'tokens'");
   return read_number(object["tokens"].dump(), path, line);
 }
@@ -71,7 +73,7 @@ std::vector<int64_t> read_length_file(const std::string& path) {
     if (line == 1 && !is_number(fields[0])) {
       const auto found = std::find(fields.begin(), fields.end(), "tokens");
       ZT_REQUIRE(
-          found != fields.end(), path, ":1: found '", text,
+          found != fields.end(), path, ":1: found '", shortened(text),
           "', expected a number, a CSV header with a column 'tokens', or JSON lines with a key 'tokens'");
       column = size_t(found - fields.begin());
       num_columns = fields.size();

@@ -1,10 +1,10 @@
 #include "tools/output_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/check.h"
 #include "core/files.h"
-#include "core/options.h"
 
 namespace zoetrope {
 namespace {
@@ -33,6 +33,18 @@ void check_outputs(const std::vector<FileFlag>& outputs, const std::vector<FileF
   }
   for (const FileFlag& output : outputs)
     if (!output.path.empty()) check_writable(output.path);
+}
+
+void refuse_empty_paths(const Command& command) {
+  constexpr const char* kPaths[] = {"out",    "html",    "timeline", "plan-out",   "export", "run",
+                                    "resume", "lengths", "lists",    "train-data", "name"};
+  for (const Option& option : command.options.options()) {
+    const auto* text = std::get_if<std::string*>(&option.target);
+    const bool is_path = std::find(std::begin(kPaths), std::end(kPaths), option.name) != std::end(kPaths);
+    if (is_path && text != nullptr && (*text)->empty() && command.was_given(option.name))
+      throw UsageError(
+          join_message("--", option.name, " is empty, expected a name; leave the flag out for none"));
+  }
 }
 
 }  // namespace zoetrope

@@ -12,25 +12,22 @@
 #include "tools/plan_problem.h"
 #include "tools/ranges.h"
 #include "tools/verdict_figures.h"
+#include "tools/waiting_notes.h"
 
 namespace zoetrope {
 namespace {
 
-void require(bool condition, const auto&... text) {
-  if (!condition) throw UsageError(join_message(text...));
-}
-
 void check_sources(const PlanToolOptions& options, const Command& command) {
   const bool from_file = !options.lengths.empty(), from_trace = !options.trace.empty();
-  require(int(from_file) + int(from_trace) + int(command.was_given("data")) <= 1 &&
-              (from_file || from_trace || !options.config.data.data.empty()),
-          "plan: give one of --data DATASET, --lengths FILE and --trace NAME");
-  require(!from_file || command.was_given("batch") || (options.step == 0 && options.steps == 1),
-          "plan: --step and --steps count steps of --batch samples; give --batch too");
-  require(from_trace == (options.samples > 0),
-          "plan: --trace NAME and --samples N, the samples of a step, go ", "together");
-  require(!from_trace || !command.was_given("batch"), "plan: the step of a trace has --samples samples; ",
-          "leave --batch out");
+  require_usage(int(from_file) + int(from_trace) + int(command.was_given("data")) <= 1 &&
+                    (from_file || from_trace || !options.config.data.data.empty()),
+                "plan: give one of --data DATASET, --lengths FILE and --trace NAME");
+  require_usage(!from_file || command.was_given("batch") || (options.step == 0 && options.steps == 1),
+                "plan: --step and --steps count steps of --batch samples; give --batch too");
+  require_usage(from_trace == (options.samples > 0),
+                "plan: --trace NAME and --samples N, the samples of a step, go ", "together");
+  require_usage(!from_trace || !command.was_given("batch"),
+                "plan: the step of a trace has --samples samples; ", "leave --batch out");
 }
 
 void check(const PlanToolOptions& options, const Command& command) {
@@ -48,21 +45,22 @@ void check(const PlanToolOptions& options, const Command& command) {
   options.planned.check(command.was_given("execution") && options.execution == "free", options.stages);
   if (options.planned.is_given()) {
     const int64_t layers = options.planned.network(options.config.model).num_layers;
-    require(options.stages <= layers, "plan: --stages ", options.stages, ", and --model ",
-            options.planned.model, " has ", layers, " layers; a stage holds at least one");
+    require_usage(options.stages <= layers, "plan: --stages ", options.stages, ", and --model ",
+                  options.planned.model, " has ", layers, " layers; a stage holds at least one");
   }
-  require(options.stages == 1 || options.execution == "free",
-          "plan: pipelines of --stages run neither free nor in waves; leave --execution out");
-  require(options.stages > 1 || options.plan.planner != "pipeline",
-          "plan: --planner pipeline plans for --stages; give them, 2 or more");
-  require(options.steps * options.samples <= kMostInAll, "plan: --steps x --samples is ",
-          options.steps * options.samples, ", expected at most ", kMostInAll);
-  require(options.steps == 1 || options.plan_out.empty(),
-          "plan: --plan-out writes the plan of one step; leave ", "--steps out and choose it with --step");
-  require(options.timeline.empty() || (options.steps == 1 && options.plan.planner != "all"),
-          "plan: --timeline shows one step of one planner; leave --steps out and name a --planner");
-  require(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
-          "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
+  require_usage(options.stages == 1 || options.execution == "free",
+                "plan: pipelines of --stages run neither free nor in waves; leave --execution out");
+  require_usage(options.stages > 1 || options.plan.planner != "pipeline",
+                "plan: --planner pipeline plans for --stages; give them, 2 or more");
+  require_usage(options.steps * options.samples <= kMostInAll, "plan: --steps x --samples is ",
+                options.steps * options.samples, ", expected at most ", kMostInAll);
+  require_usage(options.steps == 1 || options.plan_out.empty(),
+                "plan: --plan-out writes the plan of one step; leave ",
+                "--steps out and choose it with --step");
+  require_usage(options.timeline.empty() || (options.steps == 1 && options.plan.planner != "all"),
+                "plan: --timeline shows one step of one planner; leave --steps out and name a --planner");
+  require_usage(!command.was_given("tokens-per-rank") || !command.was_given("memory-per-rank"),
+                "plan: --tokens-per-rank and --memory-per-rank both set the cap; give one of them");
   check_cp(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
   check_bags(options.plan, std::max<int64_t>(1, options.config.parallel.ranks));
   TrainConfig config = options.config;
@@ -72,16 +70,21 @@ void check(const PlanToolOptions& options, const Command& command) {
 
 /// Reports of one planner or of all; `failures`: why planners of all have none.
 std::vector<PlanReport> make_reports(const PlanToolOptions& options, const PlanProblem& problem,
-                                     std::string& failures) {
+                                     const Doing& doing, std::string& failures) {
+  const auto report = [&](const PlanRequest& request) {
+    doing(join_message("step ", problem.step - options.step + 1, " of ", options.steps, ", planner ",
+                       request.planner, ": ", problem.lengths.size(), " samples on ",
+                       problem.cluster.num_slots, " ranks"));
+    return report_planner(problem, request);
+  };
   if (options.plan.planner != "all")
-    return report_planner(problem, {options.plan.planner, options.plan.cp, options.plan.bags});
+    return report({options.plan.planner, options.plan.cp, options.plan.bags});
   check_batch(problem.lengths, problem.cluster);
   std::vector<PlanReport> reports;
   for (const std::string& planner : planner_names()) {
     try {
       const std::string bags = planner == "bags" ? options.plan.bags : "";
-      for (PlanReport& report : report_planner(problem, {planner, 0, bags}))
-        reports.push_back(std::move(report));
+      for (PlanReport& each : report({planner, 0, bags})) reports.push_back(std::move(each));
     } catch (const Error& reason) {
       if (planner == planner_names().back()) throw;  // the default plans whatever fits
       failures += planner + ": " + reason.what() + "\n";
@@ -101,20 +104,24 @@ void print_problem(const PlanProblem& problem, const PlanSteps& steps) {
               steps.source().c_str());
   if (problem.stages > 1)
     std::printf("each rank below is a pipeline of %lld stages\n", static_cast<long long>(problem.stages));
-  std::printf("%lld ranks, %s, at most %lld tokens each (%s)\ncost set %s (%s)\n\n",
+  std::printf("%lld ranks, %s, at most %lld tokens each (%s)\ncost set %s (%s)\n",
               static_cast<long long>(problem.cluster.num_slots),
               problem.stages > 1                               ? "one forward, one backward"
               : problem.cluster.execution == Execution::kWaves ? "waves in lock-step"
                                                                : "free-running",
               static_cast<long long>(problem.cluster.tokens_per_slot), steps.cap_source().c_str(),
               problem.cost.name.c_str(), problem.cost.device.c_str());
+  if (problem.cost.optimizer_ns > 0)
+    std::printf("%.3f ms of every simulated step are gradient norm and optimizer, whatever the plan\n",
+                problem.cost.optimizer_ns / 1e6);
+  std::printf("\n");
 }
 
 /// Of a comparison of all planners.
 std::optional<Verdict> verdict_on(const PlanToolOptions& options, const PlanProblem& first,
-                                  const std::vector<std::vector<PlanReport>>& steps) {
+                                  const std::vector<std::vector<PlanReport>>& steps, const Doing& doing) {
   if (options.plan.planner != "all") return {};
-  return verdict_of(verdict_figures(first, steps));
+  return verdict_of(verdict_figures(first, steps, doing));
 }
 
 /// All reports as items of a list, the verdict in the last.
@@ -146,12 +153,12 @@ std::string answer(const std::optional<Verdict>& verdict) {
   return verdict ? "\n" + verdict_text(*verdict) : "";
 }
 
-int run_one(const PlanToolOptions& options, const PlanSteps& steps) {
+int run_one(const PlanToolOptions& options, const PlanSteps& steps, const Doing& doing) {
   const PlanProblem problem = steps.problem(0);
   std::string failures;
-  const std::vector<std::vector<PlanReport>> step{make_reports(options, problem, failures)};
+  const std::vector<std::vector<PlanReport>> step{make_reports(options, problem, doing, failures)};
   const std::vector<PlanReport>& reports = step.front();
-  const std::optional<Verdict> verdict = verdict_on(options, problem, step);
+  const std::optional<Verdict> verdict = verdict_on(options, problem, step, doing);
   const bool all = options.plan.planner == "all";
   const PlanReport& chosen = all ? reports.back() : fastest_of(reports);
   if (!options.plan_out.empty()) write_file_atomically(options.plan_out, plan_to_json(chosen.plan) + "\n");
@@ -179,19 +186,19 @@ std::string over_steps(const PlanProblem& problem, const std::vector<std::vector
   return ranks_table(problem, reports) + epoch_text(problem, reports);
 }
 
-int run_steps(const PlanToolOptions& options, const PlanSteps& steps) {
+int run_steps(const PlanToolOptions& options, const PlanSteps& steps, const Doing& doing) {
   std::vector<std::vector<PlanReport>> chosen(static_cast<size_t>(options.steps));
   std::string failures;
   std::optional<Verdict> verdict;
   for (int64_t i = 0; i < options.steps; ++i) {
     const PlanProblem problem = steps.problem(i);
     if (i == 0 && !options.json) print_problem(problem, steps);
-    std::vector<PlanReport> reports = make_reports(options, problem, failures);
+    std::vector<PlanReport> reports = make_reports(options, problem, doing, failures);
     for (size_t r = 0; r < reports.size(); ++r) {
       const bool is_choice = reports[r].fastest || !fixes_cp_size(reports[r].planner) || options.plan.cp > 0;
       if (is_choice) chosen[size_t(i)].push_back(std::move(reports[r]));
     }
-    if (i + 1 == options.steps) verdict = verdict_on(options, steps.problem(0), chosen);
+    if (i + 1 == options.steps) verdict = verdict_on(options, steps.problem(0), chosen, doing);
     if (options.json) print_json(problem, chosen[size_t(i)], verdict, i == 0 ? "[" : ",\n ");
   }
   write_page(options, steps, chosen, failures, verdict);
@@ -213,10 +220,16 @@ int run(PlanToolOptions options, const Command& command) {
                  {"data", options.lengths.empty() && options.trace.empty() ? options.config.data.data : ""},
                  {"cost", options.plan.cost}});
   const PlanSteps steps(options, !options.lengths.empty() && !command.was_given("batch"));
+  const int64_t layers = steps.problem(0).cost.num_layers;
+  require_usage(layers == 0 || options.stages <= layers, "plan: --stages ", options.stages,
+                ", and the model of cost set ", steps.problem(0).cost.name, " has ", layers,
+                " layers; a stage holds at least one");
   const bool all = options.plan.planner == "all";
   steps.check_all(all ? PlanRequest{}
                       : PlanRequest{options.plan.planner, options.plan.cp, options.plan.bags});
-  return options.steps == 1 ? run_one(options, steps) : run_steps(options, steps);
+  WaitingNotes notes("plan");
+  const Doing doing = [&notes](const std::string& what) { notes.doing(what); };
+  return options.steps == 1 ? run_one(options, steps, doing) : run_steps(options, steps, doing);
 }
 
 }  // namespace

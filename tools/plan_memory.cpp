@@ -5,14 +5,11 @@
 #include "core/check.h"
 #include "schedule/data_sheets.h"
 #include "tools/metrics.h"
+#include "tools/ranges.h"
 #include "tools/text_format.h"
 
 namespace zoetrope {
 namespace {
-
-void require(bool condition, const auto&... text) {
-  if (!condition) throw UsageError(join_message(text...));
-}
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
@@ -59,12 +56,13 @@ void PlannedModel::add_to(OptionSet& options) {
 }
 
 void PlannedModel::check(bool free_was_given, int64_t stages) const {
-  require(is_given() || (recompute_mode.empty() && shard == "none"),
-          "plan: --recompute-mode and --shard are of --model NAME; give it, or 'recompute' in [model]");
-  require(!is_in_lock_step() || !free_was_given, "plan: --shard ", shard,
-          " makes all ranks go through each micro-batch together; leave --execution free out");
-  require(!is_in_lock_step() || stages == 1,
-          "plan: pipelines of --stages divide at most the optimizer; give ", "--shard optimizer or none");
+  require_usage(is_given() || (recompute_mode.empty() && shard == "none"),
+                "plan: --recompute-mode and --shard are of --model NAME; give it, or 'recompute' in [model]");
+  require_usage(!is_in_lock_step() || !free_was_given, "plan: --shard ", shard,
+                " makes all ranks go through each micro-batch together; leave --execution free out");
+  require_usage(!is_in_lock_step() || stages == 1,
+                "plan: pipelines of --stages divide at most the optimizer; give ",
+                "--shard optimizer or none");
 }
 
 Recompute PlannedModel::recompute(const ModelConfig& config) const {
@@ -113,8 +111,8 @@ PlanMemory memory_of_model(const PlannedModel& model, const TrainConfig& config,
   memory.shards_all = training.sharding == Sharding::kAll;
   memory.limit = config.plan.memory_per_rank > 0 ? config.plan.memory_per_rank : cost.memory_per_rank;
   if (memory.limit == 0) memory.limit = data_sheet_memory(cost);
-  require(memory.limit > 0, "plan: cost set '", cost.name,
-          "' says no memory of a rank; give --memory-per-rank BYTES");
+  require_usage(memory.limit > 0, "plan: cost set '", cost.name,
+                "' says no memory of a rank; give --memory-per-rank BYTES");
   memory.limit_source = join_message(model.model, " from ", memory.limit, " bytes per rank");
   return memory;
 }

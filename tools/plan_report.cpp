@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/files.h"
@@ -334,8 +335,7 @@ std::string steps_table(const std::vector<std::vector<PlanReport>>& steps, int64
 }
 
 std::string report_json(const PlanProblem& problem, const PlanReport& report, const Verdict* verdict) {
-  int64_t tokens = 0;
-  for (int64_t length : problem.lengths) tokens += length;
+  const int64_t tokens = std::accumulate(problem.lengths.begin(), problem.lengths.end(), int64_t(0));
   nlohmann::ordered_json object{{"planner", report.planner},
                                 {"cp", report.cp},
                                 {"step", problem.step},
@@ -377,6 +377,7 @@ std::string report_json(const PlanProblem& problem, const PlanReport& report, co
   }
   if (report.simulated_ns > 0)
     object.update({{"simulated", report.simulated_ns},
+                   {"optimizer", int64_t(problem.cost.optimizer_ns)},
                    {"exposed_mean", report.exposed_ns.mean},
                    {"exposed_max", report.exposed_ns.most},
                    {"idle_mean", report.idle_ns.mean},

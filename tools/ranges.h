@@ -9,6 +9,11 @@
 
 namespace zoetrope {
 
+/// Throws: UsageError of these parts when the condition is false.
+void require_usage(bool condition, const auto&... text) {
+  if (!condition) throw UsageError(join_message(text...));
+}
+
 /// Each check throws a UsageError that names the flag, what it is and what was expected.
 class Ranges {
  public:

@@ -85,40 +85,45 @@ void add_lengths(const PlanProblem& problem, VerdictFigures& figures) {
 
 }  // namespace
 
-std::vector<VerdictTrial> verdict_trials(const PlanProblem& problem) {
+std::vector<VerdictTrial> verdict_trials(const PlanProblem& problem, const Doing& doing) {
   std::vector<VerdictTrial> trials;
+  const auto try_change = [&](const std::string& change, const PlanProblem& changed) {
+    if (doing) doing("verdict: with " + change);
+    try_problem(change, changed, trials);
+  };
   PlanProblem changed = problem;
   changed.memory = {};  // its limit is of the cap that there is
   if (problem.cost.transfer_ns > 0) {
     changed.cost = with_links(problem.cost, 4);
-    try_problem("links 4 times slower", changed, trials);
+    try_change("links 4 times slower", changed);
     changed.cost = with_links(problem.cost, 0.25);
-    try_problem("links 4 times faster", changed, trials);
+    try_change("links 4 times faster", changed);
     changed.cost = problem.cost;
   }
   const auto with_cap = [&](int64_t tokens, const char* words) {
     changed.cluster.tokens_per_slot = tokens;
-    try_problem(format_text("%s the cap (%s tokens)", words, with_commas(tokens).c_str()), changed, trials);
+    try_change(format_text("%s the cap (%s tokens)", words, with_commas(tokens).c_str()), changed);
     changed.cluster = problem.cluster;
   };
   with_cap(2 * problem.cluster.tokens_per_slot, "twice");
   if (problem.cluster.tokens_per_slot > 1) with_cap(problem.cluster.tokens_per_slot / 2, "half");
   const auto with_ranks = [&](int64_t ranks) {
     changed.cluster.num_slots = ranks;
-    try_problem(with_commas(ranks) + (problem.stages > 1 ? " pipeline" : " rank") + (ranks == 1 ? "" : "s"),
-                changed, trials);
+    try_change(with_commas(ranks) + (problem.stages > 1 ? " pipeline" : " rank") + (ranks == 1 ? "" : "s"),
+               changed);
     changed.cluster = problem.cluster;
   };
   if (problem.cluster.num_slots % 2 == 0) with_ranks(problem.cluster.num_slots / 2);
   with_ranks(2 * problem.cluster.num_slots);
   if (problem.stages == 1 && problem.cluster.execution == Execution::kFree) {
     changed.cluster.execution = Execution::kWaves;
-    try_problem("waves in lock-step", changed, trials);
+    try_change("waves in lock-step", changed);
   }
   return trials;
 }
 
-VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::vector<PlanReport>>& steps) {
+VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::vector<PlanReport>>& steps,
+                               const Doing& doing) {
   VerdictFigures figures;
   figures.ours = our_planner(first);
   figures.num_steps = int64_t(steps.size());
@@ -150,7 +155,7 @@ VerdictFigures verdict_figures(const PlanProblem& first, const std::vector<std::
   constexpr int64_t kMostWork = int64_t(1) << 16;
   const int64_t work = figures.num_samples * figures.num_ranks * first.stages * first.stages;
   if (work <= kMostWork) {
-    figures.trials = verdict_trials(first);
+    figures.trials = verdict_trials(first, doing);
   } else {
     figures.untried = "Other links, caps and ranks were not tried: that takes long for " +
                       with_commas(figures.num_samples) + " samples on " +

@@ -1,6 +1,7 @@
 // The one binary: lists its subcommands and hands them the command line.
 #include "tools/commands.h"
 #include "tools/device_backends.h"
+#include "tools/output_files.h"
 #include "tools/version.h"
 
 int main(int argc, char** argv) {
@@ -16,6 +17,11 @@ int main(int argc, char** argv) {
   commands.push_back(heldout_command());
   commands.push_back(bench_command());
   commands.push_back(selftest_command());
+  for (Command& command : commands)
+    command.run = [command, run = command.run] {
+      refuse_empty_paths(command);
+      return run();
+    };
   const std::string about = "Trains video diffusion transformers on clips of every length.";
   const std::string version = std::string("zoetrope ") + kVersion + "\n" + ZT_BUILD_SUMMARY;
   return run_command_line(argc, argv, commands, about, version);

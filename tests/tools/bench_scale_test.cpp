@@ -97,6 +97,9 @@ TEST(BenchScale, TheCommandWritesTableJsonAndPage) {
   for (const auto& row : json["rows"])
     EXPECT_NE(html.find(format_text("<td class=\"n\">%.2f</td>", row["speed_up"]["static"].get<double>())),
               std::string::npos);
+  const auto nothing = run({"--gpus", "8", "--trace", "t2", "--tokens-per-rank", "1"});
+  EXPECT_EQ(nothing.exit_code, 3) << nothing.output;
+  EXPECT_NE(nothing.output.find("nothing could be planned"), std::string::npos) << nothing.output;
   EXPECT_EQ(run({"--gpus", "8,x"}).exit_code, 2);
   for (const char* flag : {"--timeline", "--seeds", "--ranks", "--planner"}) {  // of other benchmarks
     const auto finished = run({"--gpus", "8", flag, "3"});

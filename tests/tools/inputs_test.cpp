@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/files.h"
 #include "tests/support/training.h"
 
 namespace zoetrope {
@@ -58,6 +59,21 @@ TEST(Inputs, AClosedFolderIsNamed) {
     EXPECT_NE(finished.output.find("error: can't read or change '" + folder + "': Permission denied; "),
               std::string::npos)
         << words[1] << ": " << finished.output;
+  }
+}
+
+TEST(Inputs, ABinaryFileNeitherSteersTheTerminalNorFillsIt) {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (int i = 0; i < 1 << 16; ++i) bytes += char(i * 37 + 27);
+  for (const std::string& content : {bytes, "{" + bytes, "tokens\n" + bytes}) {
+    const std::string path = folder.path() + "/lengths";
+    write_file_atomically(path, content);
+    const Finished finished =
+        run_process({ZT_BINARY, "plan", "--lengths", path, "--ranks", "2", "--tokens-per-rank", "100"});
+    EXPECT_EQ(finished.exit_code, 3) << finished.output;
+    EXPECT_LT(finished.output.size(), 1000u);
+    for (const char c : finished.output) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << int(c);
   }
 }
 

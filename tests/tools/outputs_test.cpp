@@ -26,6 +26,7 @@ void expect_refused(std::vector<std::string> words, const std::string& out, int 
   const Finished finished = run_process(words);
   EXPECT_EQ(finished.exit_code, exit_code) << words[1] << ": " << finished.output;
   EXPECT_EQ(finished.output.find("error: "), 0u) << finished.output;
+  EXPECT_EQ(finished.output.find(".partial"), std::string::npos) << finished.output;
   for (const std::string& text : {out, said})
     EXPECT_NE(finished.output.find(text), std::string::npos) << words[1] << ": " << text << "\n"
                                                              << finished.output;
@@ -64,6 +65,25 @@ TEST(Outputs, MeasuringCommandsDoToo) {
   expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--out"}, out, 3, "No such file");
   expect_refused({"bench", "cp", "--config", kConfig, "--data", "none", "--timeline"}, out, 3,
                  "No such file");
+}
+
+TEST(Outputs, EmptyPathsAreWrongUse) {
+  const std::vector<std::vector<std::string>> commands{
+      {"plan", "--trace", "t2", "--samples", "8", "--html"},
+      {"plan", "--trace", "t2", "--samples", "8", "--timeline"},
+      {"plan", "--trace", "t2", "--samples", "8", "--plan-out"},
+      {"plan", "--trace", "t2", "--samples", "8", "--lengths"},
+      {"bench", "plan", "--out"},
+      {"bench", "scale", "--gpus", "8", "--html"},
+      {"bench", "cp", "--data", "none", "--timeline"},
+      {"profile", "--config", kConfig, "--out"},
+      {"profile", "--config", kConfig, "--name"},
+      {"heldout", "--run", "none", "--data", "none", "--train-data", "none", "--out"},
+      {"sample", "--run", "none", "--prompt", "a cup", "--out"},
+      {"inspect", "none", "--export"},
+      {"train", "--config", kConfig, "--data", "none", "--run"}};
+  for (const std::vector<std::string>& words : commands)
+    expect_refused(words, "", 2, words.back() + " is empty");
 }
 
 TEST(Outputs, AFullStdoutIsAnError) {

@@ -70,6 +70,12 @@ TEST(PlanPipelineCommand, WrongUseSaysWhatIsWrong) {
   said({"--stages", "0"}, "--stages");
   said({"--stages", "2", "--execution", "waves"}, "--execution");
   said({"--stages", "2", "--cp", "3"}, "--cp");
+  const Finished finished =
+      run_process({ZT_BINARY, "plan", "--trace", "t2", "--samples", "60", "--ranks", "3", "--tokens-per-rank",
+                   "40000", "--cost", "h100", "--stages", "41"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.output;
+  EXPECT_NE(finished.output.find("has 40 layers; a stage holds at least one"), std::string::npos)
+      << finished.output;
 }
 
 }  // namespace
