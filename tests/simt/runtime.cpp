@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "tests/simt/memory.h"
+#include "tests/simt/nccl.h"
 
 namespace simt::cuda {
 namespace {
@@ -196,6 +197,7 @@ std::string reset_devices(const DeviceOptions& options) {
       left << "'" << operation.what << "' on " << stream->name << " never ran: nobody waited for it\n";
   }
   left << cuda::reset_memory(options);
+  nccl::forget_running();
   m.reset(options);
   return left.str();
 }

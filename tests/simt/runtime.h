@@ -25,7 +25,8 @@ struct Position {
 };
 
 /// What an operation waits for, for reports of circular waits: a point in a stream, or a host thread that has
-/// not issued its part yet.
+/// not issued its part yet, or one that has left (kNever).
+inline constexpr int kNever = -2;
 struct Need {
   Position position;
   int thread = -1;

@@ -51,6 +51,7 @@ class CircleSearch {
     if (head.meeting)
       for (const Need& need : head.meeting->needs()) {
         lines.push_back("  " + need.text);
+        if (need.thread == kNever) return true;
         if (need.thread >= 0 ? thread_in_vain(need.thread) : position_in_vain(need.position)) return true;
         lines.pop_back();
       }
