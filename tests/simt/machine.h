@@ -116,6 +116,12 @@ void reset_warps();
 void check_exit_at_barriers(const Thread& thread);
 void check_exit_in_warp(const Thread& thread);
 void check_exit_of_copies(const Thread& thread);
+void reset_tile_copies();
+void reset_group_products();
+void check_exit_of_products(const Thread& thread);
+/// After a block: all tiles have arrived, all warps of a warpgroup made as many products.
+void finish_tile_copies();
+void finish_group_products();
 /// Fills the shared memory of a block with NaN and guards its end; the second looks at the guard.
 void start_shared(size_t bytes);
 void finish_shared();

@@ -8,20 +8,7 @@
 
 #include "model/ops/cuda/launch.h"
 #include "model/ops/cuda/ptx.cuh"
-
-#if defined(__SANITIZE_THREAD__)
-#define ZT_SEES_RACES 1
-namespace {
-int num_races = 0;
-}
-extern "C" const char* __tsan_default_options() { return "exitcode=0:symbolize=0"; }
-extern "C" void __tsan_on_report(void*) { ++num_races; }
-#else
-#define ZT_SEES_RACES 0
-namespace {
-constexpr int num_races = 0;
-}
-#endif
+#include "tests/simt/races.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -191,10 +178,10 @@ struct Seen {
 template <class Kernel>
 Seen look() {
   Seen seen;
-  const int races_before = num_races;
+  const int races_before = simt::num_races;
   seen.in_order = is_wrong<Kernel>(0);
   for (uint64_t seed = 1; seed <= 8; ++seed) seen.random_orders += is_wrong<Kernel>(seed);
-  seen.races = num_races > races_before;
+  seen.races = simt::num_races > races_before;
   return seen;
 }
 
@@ -213,7 +200,7 @@ void expect_seen(bool in_order, bool race = true) {
   EXPECT_EQ(seen.in_order, in_order);
   EXPECT_GT(seen.random_orders, 0);
   std::printf("  wrong in order: %d, in random orders: %d of 8\n", seen.in_order, seen.random_orders);
-  if (ZT_SEES_RACES) { EXPECT_EQ(seen.races, race); }
+  if (simt::kSeesRaces) { EXPECT_EQ(seen.races, race); }
 }
 
 TEST(PlantedFaults, NothingIsSeenWithoutOne) {

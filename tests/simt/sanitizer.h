@@ -27,6 +27,8 @@ void __tsan_destroy_fiber(void* fiber);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 void __tsan_acquire(void* object);
 void __tsan_release(void* object);
+void __tsan_ignore_thread_begin();
+void __tsan_ignore_thread_end();
 void __tsan_read1_pc(void* address, void* pc);
 void __tsan_write1_pc(void* address, void* pc);
 void __tsan_read16_pc(void* address, void* pc);
@@ -61,6 +63,11 @@ inline void* create_fiber() { return __tsan_create_fiber(0); }
 inline void destroy_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
 /// Without order: only release() and acquire() make what one thread did visible to another.
 inline void switch_fiber(void* fiber) { __tsan_switch_to_fiber(fiber, 1); }
+/// While it lives, library calls of the emulator (memmove, ...) on what is its own are not the thread's.
+struct Quiet {
+  Quiet() { __tsan_ignore_thread_begin(); }
+  ~Quiet() { __tsan_ignore_thread_end(); }
+};
 inline void acquire(void* object) { __tsan_acquire(object); }
 inline void release(void* object) { __tsan_release(object); }
 inline void read(const void* from, size_t bytes, void* pc) {
@@ -79,6 +86,9 @@ inline void* this_fiber() { return nullptr; }
 inline void* create_fiber() { return nullptr; }
 inline void destroy_fiber(void*) {}
 inline void switch_fiber(void*) {}
+struct Quiet {
+  Quiet() {}
+};
 inline void acquire(void*) {}
 inline void release(void*) {}
 inline void read(const void*, size_t, void*) {}

@@ -109,6 +109,7 @@ void go_to(Thread& to) {
 [[noreturn]] void exit_thread() {
   Thread& thread = *machine.current;
   check_exit_of_copies(thread);
+  check_exit_of_products(thread);
   check_exit_in_warp(thread);
   check_exit_at_barriers(thread);
   sanitizer::release(&exit_order);
@@ -188,6 +189,8 @@ void run_block(uint64_t number) {
   start_shared(m.shape->dynamic_shared_bytes);
   reset_barriers();
   reset_warps();
+  reset_tile_copies();
+  reset_group_products();
   prepare_threads();
   if (m.seed != 0) draw_order();
   m.current = nullptr;
@@ -199,7 +202,10 @@ void run_block(uint64_t number) {
   sanitizer::acquire(&exit_order);
   ++m.stats.blocks;
   m.stats.threads += uint64_t(m.num_threads);
-  if (!m.failed) finish_shared();
+  if (m.failed) return;
+  finish_shared();
+  finish_tile_copies();
+  finish_group_products();
 }
 
 /// All blocks, in order or drawn from the seed.

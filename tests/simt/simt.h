@@ -45,6 +45,7 @@ struct Stats {
   uint64_t launches = 0, blocks = 0, threads = 0, switches = 0;
   uint64_t block_barriers = 0, warp_operations = 0;
   uint64_t matrix_loads = 0, matrix_products = 0, async_copies = 0;
+  uint64_t tile_copies = 0, group_products = 0;
   /// Shared-memory passes of ldmatrix beyond one for each 8x8 matrix: bank conflicts.
   uint64_t extra_wavefronts = 0;
 };
