@@ -19,8 +19,9 @@ SampleBound bound_of_sample(const FixedCost& cost, const Cluster& cluster, int64
 /// The same for a sample on at least two ranks. Source: Note [Least shares] in ring_bound.cpp.
 SampleBound bound_of_split(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time);
 
-/// The least that any scheme takes of `cp` ranks together for a sample: W in the same note, over schemes.
-int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp);
+/// The least that any scheme takes of `cp` ranks together for a sample: W in the same note, over schemes that
+/// the nodes of a pool of `num_slots` have room for.
+int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp, int64_t num_slots = INT64_MAX);
 
 /// Rings whose members pay alike for what they send.
 struct RingClass {

@@ -20,7 +20,7 @@ int64_t least_ring_ns(const FixedCost& cost, const Cluster& cluster, int64_t tok
   const int64_t fewest = (tokens + cluster.tokens_per_slot - 1) / cluster.tokens_per_slot;
   int64_t least = fewest <= 1 ? cost.whole(tokens) : INT64_MAX;
   for (int64_t cp = std::max<int64_t>(2, fewest); cp <= std::min(cluster.num_slots, tokens); ++cp)
-    least = std::min(least, least_split_work(cost, tokens, cp) / cp);
+    least = std::min(least, least_split_work(cost, tokens, cp, cluster.num_slots) / cp);
   return least;
 }
 

@@ -57,6 +57,12 @@ int64_t work_of_heads(const FixedCost& cost, int64_t tokens, int64_t over, int64
          (nodes == 1 ? hidden : std::max(hidden, exposed));
 }
 
+/// Nodes of a pool that have so many slots.
+int64_t nodes_with(const FixedCost& cost, int64_t num_slots, int64_t per_node) {
+  const bool rest_serves = num_slots % cost.ranks_per_node >= per_node;  // the last node's slots
+  return num_slots / cost.ranks_per_node + (rest_serves ? 1 : 0);
+}
+
 /// Collects what schemes need at least.
 struct Least {
   SampleBound found;
@@ -85,8 +91,7 @@ void offer_ring(const FixedCost& cost, const Cluster& cluster, int64_t tokens, i
 void offer_heads(const FixedCost& cost, const Cluster& cluster, int64_t tokens, int64_t time, int64_t over,
                  Least& least) {
   const int64_t by_cap = (tokens + cluster.tokens_per_slot * over - 1) / (cluster.tokens_per_slot * over);
-  const bool rest_serves = cluster.num_slots % cost.ranks_per_node >= over;  // the last node's slots
-  const int64_t most = cluster.num_slots / cost.ranks_per_node + (rest_serves ? 1 : 0);
+  const int64_t most = nodes_with(cost, cluster.num_slots, over);
   for (int64_t nodes = std::max<int64_t>(1, by_cap); nodes <= most && over * nodes <= tokens; ++nodes) {
     const int64_t work = work_of_heads(cost, tokens, over, nodes);
     if (work / (over * nodes) > time) continue;
@@ -118,7 +123,7 @@ SampleBound bound_of_split(const FixedCost& cost, const Cluster& cluster, int64_
   return least.found;
 }
 
-int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp) {
+int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp, int64_t num_slots) {
   const bool between = cp > cost.ranks_per_node;
   RingClass kind{between ? cost.transfer_between : cost.transfer,
                  between ? cost.latency_between : cost.latency, cp, cp};
@@ -127,7 +132,7 @@ int64_t least_split_work(const FixedCost& cost, int64_t tokens, int64_t cp) {
   kind.gathers = true;
   least = std::min(least, work_of_ring(cost, tokens, kind, cp));
   for (int64_t over = 2; over <= std::min({cp, cost.ranks_per_node, cost.num_heads}); ++over)
-    if (cp % over == 0 && cost.num_heads % over == 0)
+    if (cp % over == 0 && cost.num_heads % over == 0 && cp / over <= nodes_with(cost, num_slots, over))
       least = std::min(least, work_of_heads(cost, tokens, over, cp / over));
   return least;
 }

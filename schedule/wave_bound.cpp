@@ -20,13 +20,17 @@ namespace {
 //      so
 //        at most c (t' - t) on others; the other G - c slots hold at most (G - c) cap tokens, whose ideal
 //        work is at most U((G - c) cap), the densest ones of all other samples. So X <= U + c (t' - t).
-//      - Where heads are exchanged for tokens attention may be computed on another slot than where the tokens
-//        lie, but what is linear is not: m tokens of others on the c slots take m linear <= c (t' - t), and
-//        m <= c cap - S. So X <= U((G - c) cap + m).
+//      - Where heads are exchanged for tokens over u ranks of a node, attention is split evenly among them
+//        whatever tokens each holds. But whoever holds some of a block of B tokens computes attention for
+//        B / u of it or more, so x tokens of a sample of s tokens on the c slots take them x p(s) or more:
+//        p(s) = linear + all_to_all (u - 1) / u + quadratic s / u, or d(s) if that is less. So they pay G p /
+//        c of slot-time in a longer wave for every token that is worth d(s) there.
 //     The wave wastes G t' - S d(S) - X, and never less than c t - S d(S), what j itself wastes. With rings
-//     the least is at t' = t. With heads a token more on the c slots takes G linear / c of slot-time, which
-//     pays while it is denser than that: the least is G t - S d - U((G - c) cap) - sum of (d - G linear / c)
-//     over the next densest tokens for which this is positive. The least over c holds.
+//     the least is at t' = t. With heads the least is G t - S d - sum of d over tokens on the other G - c
+//     slots - sum of g = d - G p / c over tokens on the c slots, of which there are c cap - S at most. g is
+//     positive only where quadratic s exceeds all_to_all and c u exceeds G, since it is 0 or less for s = 0
+//     and for s = all_to_all / quadratic, and so for the largest u; there g rises with s, and d - g, too. So
+//     the other slots hold the densest tokens and the c slots the next ones. The least over c holds.
 //  2. The other waves have waste too. Sample i wastes e_i = W_i - S d(S) or more, W_i the least work on any
 //     number of slots that the cap allows, or its segment overhead if it can be whole; samples in the wave of
 //     j have at most G cap tokens together, so the rest wastes at least the sum of all e less the most that
@@ -42,6 +46,8 @@ class WaveBound {
  public:
   WaveBound(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster)
       : lengths_(sorted_lengths), cost_(cost), cluster_(cluster), tokens_before_{0}, ideal_before_{0} {
+    for (int64_t over = 2; over <= std::min({cost.num_heads, cost.ranks_per_node, cluster.num_slots}); ++over)
+      if (cost.num_heads % over == 0) most_heads_over_ = over;
     for (int64_t tokens : lengths_) {
       tokens_before_.push_back(tokens_before_.back() + tokens);
       ideal_before_.push_back(ideal_before_.back() + ideal(tokens));
@@ -63,7 +69,7 @@ class WaveBound {
     return (tokens + cluster_.tokens_per_slot - 1) / cluster_.tokens_per_slot;
   }
   int64_t work_on(int64_t tokens, int64_t cp) const {
-    return cp == 1 ? cost_.whole(tokens) : least_split_work(cost_, tokens, cp);
+    return cp == 1 ? cost_.whole(tokens) : least_split_work(cost_, tokens, cp, cluster_.num_slots);
   }
   /// On any slots that the cap allows.
   int64_t least_work(int64_t tokens) const {
@@ -102,15 +108,21 @@ class WaveBound {
 
   /// Of the tokens after the densest `room`, as far as they pay beside sample j on its `cp` slots.
   Exact gain_of_more(size_t j, int64_t cp, int64_t room) const {
-    const Exact per_token = Exact(cost_.linear) * cluster_.num_slots;  // times 1 / cp
+    const Exact over = most_heads_over_, num_slots = cluster_.num_slots, linear = cost_.linear;
+    if (over == 0) return 0;
+    // Units of 1 / over: what a token takes there but for attention, and attention to all tokens.
+    const Exact fixed = linear * over + Exact(cost_.all_to_all) * (over - 1);
     const auto pays = [&](int64_t tokens) {
-      return (Exact(cost_.linear) + Exact(cost_.quadratic) * tokens) * cp > per_token;
+      const Exact attention = Exact(cost_.quadratic) * tokens;
+      return (linear + attention) * over * cp > (fixed + attention) * num_slots;
     };
     const size_t dense =
         size_t(std::partition_point(lengths_.begin(), lengths_.end(), pays) - lengths_.begin());
     const int64_t paying = tokens_before_[dense] - (j < dense ? lengths_[j] : 0);
     const int64_t more = std::clamp<int64_t>(paying - room, 0, cp * cluster_.tokens_per_slot - lengths_[j]);
-    return more == 0 ? 0 : densest(j, room + more) - densest(j, room) - per_token * more / cp;
+    if (more == 0) return 0;
+    const Exact ideal = densest(j, room + more) - densest(j, room);
+    return ideal - (fixed * more + ideal - linear * more) * num_slots / (over * cp);
   }
 
   /// Item 2 of the note.
@@ -139,6 +151,7 @@ class WaveBound {
   const std::vector<int64_t>& lengths_;
   const FixedCost& cost_;
   const Cluster& cluster_;
+  int64_t most_heads_over_ = 0;  ///< ranks of a node that may split heads; 0: none
   std::vector<int64_t> tokens_before_;
   std::vector<Exact> ideal_before_;
 };
