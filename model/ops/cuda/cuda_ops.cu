@@ -5,6 +5,7 @@
 #include "core/cuda_check.h"
 #include "core/device_cuda.h"
 #include "model/ops/cuda/register.h"
+#include "model/ops/cuda/segment_sums.h"
 
 namespace zoetrope {
 
@@ -26,10 +27,11 @@ int64_t cuda_workspace_bytes(const WorkspaceSizes& sizes) { return cuda_workspac
 
 int64_t cuda_workspace_in_use(const WorkspaceSizes& sizes) {
   constexpr int64_t kProducts = int64_t(32) << 20;  // what cuBLASLt's split products of Hopper want at most
-  // Partial sums over blocks of 64 rows or more, two of them at once in the norms.
+  // Sums over rows: of modulations at most, or of a feed-forward network's bias; the norms sum two of one
+  // width.
   const int64_t widest = std::max(6 * sizes.width, sizes.ffn);
-  const int64_t sums = (sizes.max_tokens + 63) / 64 * 2 * widest * 4;
-  return std::max(kProducts, Arena::padded(sums)) + (int64_t(1) << 20);
+  const int64_t sums = cuda::segment_sums_bytes(sizes.max_tokens, widest, 1);
+  return std::max(kProducts, sums) + (int64_t(1) << 20);
 }
 
 PrecisionSupport cuda_precision_support(DType compute) {

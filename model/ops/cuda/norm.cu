@@ -1,0 +1,218 @@
+// Layer norms, modulated per segment or with weight and bias. A block owns a row (forward) or some rows after
+// one another (backward), which it holds in registers, eight elements a thread; sums over the row go through
+// block_sum. Statistics and sums in f32. Shapes: T rows, D width, S segments.
+//
+// Napkin, bytes an element (compute type bf16), of which the modulation's rows and the sums of segments are
+// small:
+//   forward   x 4, y 2                 6    9 FLOP   expected: 90 % of the copy bandwidth
+//   backward  dx 4 + 4, dy 2, x 4     14   18 FLOP   expected: 85 %, a block's loads wait for its sums
+// At 4.8 TB/s that is 4 FLOP an access of 6 bytes: a hundredth of what the processors could do.
+#include "model/ops/cuda/checks.h"
+#include "model/ops/cuda/cuda_ops.h"
+#include "model/ops/cuda/launch.h"
+#include "model/ops/cuda/row_packs.cuh"
+#include "model/ops/cuda/segment_sums.h"
+#include "model/ops/cuda/warp.cuh"
+
+namespace zoetrope {
+namespace cuda {
+namespace {
+
+constexpr int kOwn = 8;  // elements of a row a thread: 32 bytes of f32 under way
+
+struct NormShared {
+  Partial<float, 1> total, squares;
+};
+
+/// y = (x - mean) rstd (offset + scale) + shift and the statistics of row blockIdx.x; offset is 1 for
+/// modulation, 0 for an affine weight.
+template <int kN, class Y>
+__global__ void __launch_bounds__(kMaxRowThreads<kN>)
+    layer_norm_kernel(Rows<Y> y, Rows<float> stats, Rows<const float> x, SegmentRows scale, SegmentRows shift,
+                      float offset, int width, float eps) {
+  using Row = RowPacks<kN, kOwn>;
+  NormShared& shared = shared_memory<NormShared>();
+  const int64_t t = blockIdx.x;
+  Row row{};
+  float total = 0, squares = 0;
+  Row::for_each(width, [&](int k, int c, int n) {
+    row[k] = load<kN>(x[t] + c, n);
+    for (int j = 0; j < kN; ++j) total += row[k][j];
+  });
+  const float mean = block_sum(total, shared.total) / float(width);
+  Row::for_each(width, [&](int k, int, int n) {
+    for (int j = 0; j < kN; ++j)
+      if (j < n) squares += (row[k][j] - mean) * (row[k][j] - mean);
+  });
+  const float rstd = 1.0f / sqrtf(block_sum(squares, shared.squares) / float(width) + eps);
+  if (threadIdx.x == 0) {
+    stats[t][0] = mean;
+    stats[t][1] = rstd;
+  }
+  Row::for_each(width, [&](int k, int c, int n) {
+    const auto factor = load<kN>(scale[t] + c, n), added = load<kN>(shift[t] + c, n);
+    for (int j = 0; j < kN; ++j) row[k][j] = (row[k][j] - mean) * rstd * (factor[j] + offset) + added[j];
+    store(y[t] + c, row[k], n);
+  });
+}
+
+struct NormBackwardShared {
+  Partial<float, 2> sums[2];  // of even and of odd rows
+};                            // followed by the threads' OwnSums of dshift and of dscale
+
+/// dx += rstd (g - mean(g) - xhat mean(g xhat)) with g = dy (offset + scale); sums of dy and of dy xhat by
+/// segment.
+template <int kN, class Dy>
+__global__ void __launch_bounds__(kMaxRowThreads<kN>)
+    layer_norm_backward_kernel(Rows<float> dx, Rows<const Dy> dy, Rows<const float> x,
+                               Rows<const float> stats, SegmentRows scale, float offset,
+                               SegmentSums<2> sums) {
+  using Row = RowPacks<kN, kOwn>;
+  NormBackwardShared& shared = shared_memory<NormBackwardShared>();
+  const int width = int(sums.width);
+  float* own = reinterpret_cast<float*>(&shared + 1);
+  const OwnSums<kOwn> dshift(own), dscale(own + kOwn * blockDim.x);
+  for (int64_t begin = sums.first_row(), end = 0; begin < sums.end_row(); begin = end) {
+    end = sums.run_end(begin);
+    if (threadIdx.x == 0) sums.name_owner(begin, end);
+    dshift.clear();
+    dscale.clear();
+    for (int64_t t = begin; t < end; ++t) {
+      const float mean = stats[t][0], rstd = stats[t][1];
+      Row normal{}, g{};
+      float totals[2] = {0, 0};  // of g, of g normal
+      Row::for_each(width, [&](int k, int c, int n) {
+        normal[k] = load<kN>(x[t] + c, n);
+        g[k] = load<kN>(dy[t] + c, n);
+        for (int j = 0; j < kN; ++j) normal[k][j] = (normal[k][j] - mean) * rstd;
+      });
+      dshift.add([&](int e) { return g.element(e); });
+      dscale.add([&](int e) { return g.element(e) * normal.element(e); });
+      Row::for_each(width, [&](int k, int c, int n) {
+        const auto factor = load<kN>(scale[t] + c, n);
+        for (int j = 0; j < kN; ++j) {
+          g[k][j] *= factor[j] + offset;
+          totals[0] += g[k][j];
+          totals[1] += g[k][j] * normal[k][j];
+        }
+      });
+      // The barrier inside also keeps row t + 2 from writing what a thread still reads of row t.
+      block_sum(totals, shared.sums[t % 2]);
+      const float of_mean = totals[0] / float(width), slope = totals[1] / float(width);
+      Row::for_each(width, [&](int k, int c, int n) {
+        auto gradient = load<kN>(dx[t] + c, n);
+        for (int j = 0; j < kN; ++j) gradient[j] += rstd * ((g[k][j] - of_mean) - normal[k][j] * slope);
+        store(dx[t] + c, gradient, n);
+      });
+    }
+#pragma unroll 1
+    for (int k = 0; k < Row::kPacks; ++k) {
+      const int c = Row::column(k);
+      if (c >= width) break;
+      sums.put(begin, end, 0, c, dshift.template pack<kN>(k));
+      sums.put(begin, end, 1, c, dscale.template pack<kN>(k));
+    }
+  }
+}
+
+void run_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& scale, const Tensor& shift,
+              const Tensor& segment, float offset, double eps, cudaStream_t stream) {
+  const int64_t T = x.rows(), D = x.row_size();
+  if (T == 0) return;
+  const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kOwn)), sizeof(NormShared), "layer_norm"};
+  dispatch(y.dtype(), [&]<class Y>(Y) {
+    with_access<8>(on_vectors(y, x, scale, shift), [&]<int kN>() {
+      check_row_width<kN, kOwn>(shape.name, D);
+      launch(layer_norm_kernel<kN, Y>, shape, stream, rows_of<Y>(y), rows_of<float>(stats),
+             rows_of<const float>(x), segment_rows(scale, segment), segment_rows(shift, segment), offset,
+             int(D), float(eps));
+    });
+  });
+}
+
+void run_norm_backward(Arena& workspace, const Tensor& dx, const std::array<Tensor, 2>& dshift_dscale,
+                       const Tensor& dy, const Tensor& x, const Tensor& stats, const Tensor& scale,
+                       const Tensor& segment, int64_t num_segments, float offset, cudaStream_t stream) {
+  const int64_t T = x.rows(), D = x.row_size();
+  if (T == 0) return;
+  const ArenaScope scope(workspace);
+  const auto sums = make_segment_sums<2>(workspace, T, D, segment, dshift_dscale);
+  const unsigned threads = threads_for(D, kOwn);
+  const LaunchShape shape{dim3(unsigned(sums.num_blocks)), dim3(threads),
+                          sizeof(NormBackwardShared) + size_t(threads) * 2 * OwnSums<kOwn>::kBytesPerThread,
+                          "layer_norm_backward"};
+  dispatch(dy.dtype(), [&]<class Dy>(Dy) {
+    with_access<8>(on_vectors(dx, dy, x, scale), [&]<int kN>() {
+      check_row_width<kN, kOwn>(shape.name, D);
+      launch(layer_norm_backward_kernel<kN, Dy>, shape, stream, rows_of<float>(dx), rows_of<const Dy>(dy),
+             rows_of<const float>(x), rows_of<const float>(stats), segment_rows(scale, segment), offset,
+             sums);
+    });
+  });
+  finish(sums, num_segments, stream);
+}
+
+}  // namespace
+}  // namespace cuda
+
+using namespace cuda;
+
+void CudaOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& shift,
+                                  const Tensor& scale, const Tensor& segment, double eps) const {
+  const char* op = "layer_norm_modulate";
+  const int64_t T = x.rows(), D = x.row_size(), S = shift.rows();
+  check_wide(op, "x", x, T, D);
+  check_matrix(op, "y", y, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_wide(op, "shift", shift, S, D);
+  check_wide(op, "scale", scale, S, D);
+  check_vector(op, "segment", segment, T, DType::kI32);
+  run_norm(y, stats, x, scale, shift, segment, 1.0f, eps, queue_of(stream_));
+}
+
+void CudaOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
+                                           const Tensor& dy, const Tensor& x, const Tensor& stats,
+                                           const Tensor& scale, const Tensor& segment) const {
+  const char* op = "layer_norm_modulate_backward";
+  const int64_t T = x.rows(), D = x.row_size(), S = scale.rows();
+  check_wide(op, "x", x, T, D);
+  check_wide(op, "dx", dx, T, D);
+  check_matrix(op, "dy", dy, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_wide(op, "scale", scale, S, D);
+  check_wide(op, "dshift", dshift, S, D);
+  check_wide(op, "dscale", dscale, S, D);
+  check_vector(op, "segment", segment, T, DType::kI32);
+  run_norm_backward(workspace_, dx, {dshift, dscale}, dy, x, stats, scale, segment, S, 1.0f,
+                    queue_of(stream_));
+}
+
+void CudaOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
+                         const Tensor& bias, double eps) const {
+  const char* op = "layer_norm";
+  const int64_t T = x.rows(), D = x.row_size();
+  check_wide(op, "x", x, T, D);
+  check_matrix(op, "y", y, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_vector(op, "weight", weight, D);
+  check_vector(op, "bias", bias, D);
+  run_norm(y, stats, x, weight, bias, Tensor(), 0.0f, eps, queue_of(stream_));
+}
+
+void CudaOps::layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
+                                  const Tensor& dy, const Tensor& x, const Tensor& stats,
+                                  const Tensor& weight) const {
+  const char* op = "layer_norm_backward";
+  const int64_t T = x.rows(), D = x.row_size();
+  check_wide(op, "x", x, T, D);
+  check_wide(op, "dx", dx, T, D);
+  check_matrix(op, "dy", dy, T, D);
+  check_wide(op, "stats", stats, T, 2);
+  check_vector(op, "weight", weight, D);
+  check_vector(op, "dweight", dweight, D);
+  check_vector(op, "dbias", dbias, D);
+  run_norm_backward(workspace_, dx, {dbias, dweight}, dy, x, stats, weight, Tensor(), 1, 0.0f,
+                    queue_of(stream_));
+}
+
+}  // namespace zoetrope
