@@ -21,6 +21,7 @@ enum class Fault {
   kNoBarrierBeforeRead,
   kNoBarrierBeforeReuse,
   kNeighbourWithoutBarrier,
+  kNoSyncWarp,
   kWaitOneShort,
   kNoBarrierAfterWait,
   kNoBarrierBeforeRefill,
@@ -85,6 +86,25 @@ struct Neighbour {
     y[blockIdx.x * kThreads + i] = shared.x[before];
   }
   static float expected(const float* x, int i) { return x[i % 32 == 0 ? i : i - 1]; }
+};
+
+/// y[i] = x[i ^ 1] by way of shared memory and __syncwarp; shuffles order no memory, so one in its place is a
+/// fault.
+template <Fault kFault>
+struct Exchange {
+  struct Shared {
+    Apart<kFault> apart;
+    float x[kThreads];
+  };
+  static void kernel(float* y, const float* x) {
+    auto& shared = shared_memory<Shared>();
+    const int i = threadIdx.x;
+    shared.x[i] = x[blockIdx.x * kThreads + i];
+    if (kFault == Fault::kNone) __syncwarp();  // x of the warp is there
+    else __shfl_sync(kAllLanes, i, 0);
+    y[blockIdx.x * kThreads + i] = shared.x[i ^ 1];
+  }
+  static float expected(const float* x, int i) { return x[i ^ 1]; }
 };
 
 /// Warps 0 and 1 fill shared memory that warp 2 reads after a named barrier; then all publish y = 2 x.
@@ -206,6 +226,7 @@ void expect_seen(bool in_order, bool race = true) {
 TEST(PlantedFaults, NothingIsSeenWithoutOne) {
   expect_clean<TwoSums<Fault::kNone>>();
   expect_clean<Neighbour<Fault::kNone>>();
+  expect_clean<Exchange<Fault::kNone>>();
   expect_clean<Producer<Fault::kNone>>();
   expect_clean<Pipeline<Fault::kNone>>();
 }
@@ -218,6 +239,11 @@ TEST(PlantedFaults, NoBarrierBeforeSharedMemoryIsUsedAgain) {
 }
 TEST(PlantedFaults, NeighbourReadWithoutBarrier) {
   expect_seen<Neighbour<Fault::kNeighbourWithoutBarrier>>(false);
+}
+/// Right in all orders of the emulator, whose lanes all come to a shuffle; only ThreadSanitizer sees it.
+TEST(PlantedFaults, ShuffleInPlaceOfSyncWarp) {
+  const Seen seen = look<Exchange<Fault::kNoSyncWarp>>();
+  EXPECT_EQ(seen.races, simt::kSeesRaces);
 }
 TEST(PlantedFaults, ArrivalBeforeTheWrite) { expect_seen<Producer<Fault::kArriveTooEarly>>(false); }
 TEST(PlantedFaults, WaitOneGroupShort) { expect_seen<Pipeline<Fault::kWaitOneShort>>(true, false); }

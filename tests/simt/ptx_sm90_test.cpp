@@ -235,7 +235,7 @@ TEST(SimtSm90, Misuse) {
     wgmma_commit();
     wgmma_wait<0>();
   });
-  EXPECT_TRUE(has(text, "wgmma: 2 bytes at offset")) << text;  // of A, 64 rows of 128 bytes
+  EXPECT_TRUE(has(text, "of 2048 bytes of dynamic shared memory")) << text;  // of A, 64 rows of 128 bytes
   alignas(16) static bf16 data[64 * 64] = {};
   const CUtensorMap map = swizzled_boxes(data, 64, 64, 64, 8);
   text = error_of([&] {

@@ -181,13 +181,17 @@ void complete_commit(const WarpCall&) { ++queue().committed; }
 const Operation kIssue = {"wgmma", complete_issue}, kWait = {"wgmma_wait", complete_wait},
                 kFence = {"wgmma_fence", complete_fence}, kCommit = {"wgmma_commit", complete_commit};
 
-/// The lane's share of the operands, for ThreadSanitizer: the rows of 16 elements whose number is its own.
+/// The lane's share of the operands' 16-byte pieces, for ThreadSanitizer.
 void report_reads(const GroupProduct& product, void* caller, Site site) {
   if (!sanitizer::kThread) return;
+  constexpr int kPiece = 8;  // elements
   const auto report = [&](const Place& place, int count) {
-    for (int i = machine.current->lane(); i < count; i += kLanes)
-      for (int k = 0; k < kDepth; ++k)
-        sanitizer::read(shared_pointer(place.of(i, k), 2, "wgmma", site), 2, caller);
+    const int along = (place.transposed ? count : kDepth) / kPiece, pieces = count * kDepth / kPiece;
+    for (int i = machine.current->lane(); i < pieces; i += kLanes) {
+      const int across = i / along, first = i % along * kPiece;
+      const uint32_t at = place.transposed ? place.of(first, across) : place.of(across, first);
+      sanitizer::read(shared_pointer(at, 16, "wgmma", site), 16, caller);
+    }
   };
   if (product.a == nullptr) report(place_of(product.a_place, false, site), kGroupWarps * kRows);
   report(place_of(product.b_place, product.transposed_b, site), product.columns);
