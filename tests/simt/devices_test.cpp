@@ -147,7 +147,7 @@ TEST_F(Devices, HostTouchEndsWithTheAllocationsName) {
         simt::launch(nullptr, shape("far"), nullptr, [y = device_floats()] { y[kCount + 64] = 1; });
         cudaDeviceSynchronize();
       },
-      "'far' left its memory: .* is byte 512 of device allocation");
+      "'far' left its memory: .* is byte 512 of device allocation(.|\n)*far, block \\(0,0,0\\), thread \\(");
 }
 
 TEST_F(Devices, MemoryStartsAsNanAndIsGuardedOnBothSides) {

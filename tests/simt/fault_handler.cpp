@@ -8,6 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <string>
+
+#include "tests/simt/simt.h"
 
 namespace simt::cuda {
 namespace {
@@ -48,6 +51,11 @@ void on_fault(int, siginfo_t* info, void*) {
   for (const Watched& w : watched)
     if (w.used && address >= w.allocation.map && address < w.allocation.map + w.allocation.map_bytes)
       explain(w.allocation, address);
+  if (running_operation[0] != 0) {
+    const std::string thread = simt::running_thread();  // a kernel's access: nobody is inside of malloc
+    say(thread.c_str(), int(thread.size()));
+    say("\n", 1);
+  }
   sigaction(SIGSEGV, &previous, nullptr);  // the access is tried again, and ends the program
 }
 
