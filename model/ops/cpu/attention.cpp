@@ -212,8 +212,7 @@ void CpuOps::attention(const Tensor& out, const Tensor& lse, const Tensor& q, co
   const char* op = "attention";
   const int64_t K = check_attention(op, q, k, v, lse, items, num_heads, scale);
   check_matrix(op, "out", out, q.rows(), q.row_size());
-  ZT_CHECK(!accumulate || out.dtype() == DType::kF32, op, ": merging needs an f32 out, got ",
-           out.shape_text());
+  check_attention_out(op, out, q, accumulate);
   const AttentionCall call{q, k, v, items, num_heads, K, float(scale), pool_, workspace_, progress_};
   if (q.dtype() == DType::kBF16 && has_tiles()) return attention_by_tiles(call, out, lse, accumulate);
   attention_by_blocks(call, out, lse, accumulate);

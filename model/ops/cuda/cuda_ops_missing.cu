@@ -20,17 +20,5 @@ void CudaOps::linear_backward_input(const Tensor&, const Tensor&, const Weight&)
 void CudaOps::linear_backward_weight(const Tensor&, const Tensor&, const Tensor&, const Tensor&) const {
   throw Error("linear_backward_weight: not implemented on cuda");
 }
-void CudaOps::attention(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                        std::span<const AttentionItem>, int64_t, double, bool) const {
-  throw Error("attention: not implemented on cuda");
-}
-void CudaOps::attention_delta(const Tensor&, const Tensor&, const Tensor&, int64_t) const {
-  throw Error("attention_delta: not implemented on cuda");
-}
-void CudaOps::attention_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                 std::span<const AttentionItem>, int64_t, double) const {
-  throw Error("attention_backward: not implemented on cuda");
-}
 
 }  // namespace zoetrope

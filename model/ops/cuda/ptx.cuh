@@ -18,6 +18,13 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return uint32_t(__cvta_generic_to_shared(pointer));
 }
 
+/// The same value, which the compiler takes for a new one: what follows from it in a loop is computed there,
+/// and holds no registers across the loop.
+__device__ __forceinline__ uint32_t opaque(uint32_t value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 /// Loads 1, 2 or 4 matrices of 8 rows of 8 bf16; lane 8 i + r holds the 16-byte aligned address of row r of
 /// matrix i. Lane l gets of each the two elements of row l / 4 that start at column 2 (l % 4); `trans`
 /// transposes first.

@@ -25,6 +25,8 @@ inline uint32_t shared_address(const void* pointer, simt::Site site = simt::Site
   return simt::shared_offset(pointer, site);
 }
 
+inline uint32_t opaque(uint32_t value) { return value; }
+
 inline void ldmatrix_x1(uint32_t& value, uint32_t address, simt::Site site = simt::Site::here()) {
   simt::load_matrices(1, false, &value, address, site);
 }

@@ -1,0 +1,123 @@
+// Attention of the CUDA backend, executed thread for thread, against softmax in double: both kernels, and the
+// choice between them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/ops/cuda/attention.h"
+#include "tests/simt/simt.h"
+#include "tests/support/attention_checks.h"
+#include "tests/support/cuda_under_test.h"
+
+namespace zoetrope {
+namespace {
+
+using cuda::AttentionArgs;
+using cuda::AttentionKernel;
+using cuda::Operand;
+using test::AttentionCase;
+
+bool is_short(const AttentionCase& c) {
+  return std::all_of(c.items.begin(), c.items.end(),
+                     [](const AttentionItem& i) { return i.q_end <= 120 && i.kv_end <= 120; });
+}
+
+/// The table's cases that run on tensor cores, or those that don't. bf16 differs from f32 on the plain
+/// kernels only in how rows are loaded and stored: short cases tell.
+std::vector<AttentionCase> cases_on(AttentionKernel kernel) {
+  std::vector<AttentionCase> chosen;
+  for (const AttentionCase& c : test::attention_cases())
+    if (kernel == AttentionKernel::kTensorCores ? c.aligned
+                                                : !c.aligned && (c.compute == DType::kF32 || is_short(c)))
+      chosen.push_back(c);
+  return chosen;
+}
+
+TEST(CudaAttention, PlainForwardEqualsSoftmaxInDouble) {
+  simt::reset_stats();
+  test::check_attention_forward(test::CudaUnderTest(), cases_on(AttentionKernel::kPlain));
+  EXPECT_EQ(simt::stats().matrix_products, 0u);
+}
+
+TEST(CudaAttention, PlainBackwardEqualsGradientInDouble) {
+  simt::reset_stats();
+  test::check_attention_backward(test::CudaUnderTest(), cases_on(AttentionKernel::kPlain));
+  EXPECT_EQ(simt::stats().matrix_products, 0u);
+}
+
+TEST(CudaAttention, TensorCoreForwardEqualsSoftmaxInDouble) {
+  for (const AttentionCase& c : cases_on(AttentionKernel::kTensorCores)) {
+    simt::reset_stats();
+    test::check_attention_forward(test::CudaUnderTest(), {c});
+    EXPECT_GT(simt::stats().matrix_products, 0u) << test::name_of_case(c);
+    EXPECT_EQ(simt::stats().extra_wavefronts, 0u) << "bank conflicts, " << test::name_of_case(c);
+  }
+}
+
+TEST(CudaAttention, TensorCoreBackwardEqualsGradientInDouble) {
+  for (const AttentionCase& c : cases_on(AttentionKernel::kTensorCores)) {
+    simt::reset_stats();
+    test::check_attention_backward(test::CudaUnderTest(), {c});
+    EXPECT_GT(simt::stats().matrix_products, 0u) << test::name_of_case(c);
+    EXPECT_EQ(simt::stats().extra_wavefronts, 0u) << "bank conflicts, " << test::name_of_case(c);
+  }
+}
+
+TEST(CudaAttention, DeltaEqualsItsSumInDouble) { test::check_attention_delta(test::CudaUnderTest()); }
+TEST(CudaAttention, KeyRangesMergeToTheWhole) { test::check_attention_merge(test::CudaUnderTest()); }
+TEST(CudaAttention, MoreItemsThanALaunchTakes) { test::check_attention_of_many_items(test::CudaUnderTest()); }
+TEST(CudaAttention, RefusesWrongCalls) { test::check_attention_refusals(test::CudaUnderTest()); }
+
+/// bf16 operands that tensor cores serve.
+AttentionArgs fitting_args() {
+  const auto operand = [](DType dtype) {
+    return Operand{reinterpret_cast<void*>(uintptr_t(4096)), 384, dtype};
+  };
+  AttentionArgs args;
+  args.q = args.k = args.v = args.dout = operand(DType::kBF16);
+  args.out = args.dq = args.dk = args.dv = operand(DType::kF32);
+  args.num_heads = 3, args.head_width = 128;
+  return args;
+}
+
+TEST(CudaAttention, ChoosesTheKernelByTypeWidthAndAlignment) {
+  const auto kernel_after = [](const std::function<void(AttentionArgs&)>& change) {
+    AttentionArgs args = fitting_args();
+    change(args);
+    return cuda::choose_attention(args).kernel;
+  };
+  const auto move = [](Operand& x, int64_t bytes) { x.data = static_cast<char*>(x.data) + bytes; };
+  EXPECT_EQ(kernel_after([](auto&) {}), AttentionKernel::kTensorCores);
+  EXPECT_EQ(kernel_after([](auto& a) { a.head_width = 64; }), AttentionKernel::kTensorCores);
+  EXPECT_EQ(kernel_after([](auto& a) { a.out.dtype = DType::kBF16; }), AttentionKernel::kTensorCores);
+  EXPECT_EQ(kernel_after([&](auto& a) { move(a.dq, 8); }), AttentionKernel::kTensorCores);
+  EXPECT_EQ(kernel_after([](auto& a) { a.dout = a.dq = a.dk = a.dv = {}; }), AttentionKernel::kTensorCores);
+
+  EXPECT_EQ(kernel_after([](auto& a) { a.head_width = 96; }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([](auto& a) { a.q.dtype = DType::kF32; }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([&](auto& a) { move(a.v, 8); }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([](auto& a) { a.k.stride += 4; }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([](auto& a) { a.dout.stride += 1; }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([](auto& a) { a.q.stride = cuda::kMostStride + 8; }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([&](auto& a) { move(a.dk, 4); }), AttentionKernel::kPlain);
+  EXPECT_EQ(kernel_after([](auto& a) { a.out.stride += 1; }), AttentionKernel::kPlain);
+}
+
+TEST(CudaAttention, SaysOnceWhichKernelRunsAndWhy) {
+  const auto log_of = [](int64_t head_width) {
+    testing::internal::CaptureStderr();
+    test::check_attention_forward(test::CudaUnderTest(),
+                                  {{1, head_width, {{0, 3, 0, 5}}, DType::kBF16, 1, true}});
+    return testing::internal::GetCapturedStderr();
+  };
+  // No other test has heads of 48, so that the first call of this process is here.
+  EXPECT_EQ(log_of(48),
+            "attention on cuda: bf16 heads of 48 run on the plain kernels: tensor cores serve heads of 64 "
+            "and 128\n");
+  EXPECT_EQ(log_of(48), "");
+  log_of(64);
+  EXPECT_EQ(log_of(64), "");
+}
+
+}  // namespace
+}  // namespace zoetrope
