@@ -30,3 +30,15 @@ if(ZT_WERROR)
 endif()
 target_compile_options(zoetrope_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
+
+# Several GPUs: NCCL's header is enough to build, the library is loaded when it is used.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(NCCL_INCLUDE_DIR)
+  target_sources(zoetrope_cuda PRIVATE ${CMAKE_SOURCE_DIR}/parallel/comm_nccl.cpp ${CMAKE_SOURCE_DIR}/parallel/loaded/nccl.cpp)
+  target_include_directories(zoetrope_cuda SYSTEM PRIVATE ${NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(zoetrope_cuda PUBLIC ${CMAKE_DL_LIBS})
+  get_filename_component(ZT_NCCL_LIBRARIES "${NCCL_LIBRARY}" DIRECTORY)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/parallel/loaded/nccl.cpp PROPERTIES COMPILE_DEFINITIONS
+    "ZT_NCCL_LIBRARIES=\"${ZT_NCCL_LIBRARIES}\"")
+endif()

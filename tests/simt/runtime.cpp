@@ -133,6 +133,7 @@ bool Runtime::step() {
   CUstream_st* chosen = options.seed == 0 ? *std::min_element(candidates.begin(), candidates.end(), earlier)
                                           : candidates[random() % candidates.size()];
   run(*chosen);
+  ++executed_;
   return failure == cudaSuccess;
 }
 
@@ -157,7 +158,8 @@ cudaError_t Runtime::wait_for(Lock& lock, const std::vector<Position>& targets, 
     waiting_[thread] = {targets, what, current_device()};
     const std::string circle = find_circle(*this, thread);
     if (!circle.empty()) fail(cudaErrorLaunchTimeout, circle);
-    else if (changed_.wait_for(lock, patience) == std::cv_status::timeout)
+    else if (const uint64_t before = executed_;
+             changed_.wait_for(lock, patience) == std::cv_status::timeout && executed_ == before)
       fail(cudaErrorLaunchTimeout,
            what + ": nothing came for " + std::to_string(options.patience_seconds) + " s");
     waiting_.erase(thread);

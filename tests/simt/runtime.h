@@ -119,7 +119,7 @@ class Runtime {
   std::condition_variable changed_;
   std::map<int, Waiting> waiting_;  // by thread
   std::vector<int> ended_;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_ = 0, executed_ = 0;
 };
 
 Runtime& runtime();

@@ -29,6 +29,7 @@ class CircleSearch {
     for (const Position& target : waiting->second.targets)
       if (position_in_vain(target)) return true;
     lines.pop_back();
+    open_threads_.erase(thread);
     return false;
   }
 
