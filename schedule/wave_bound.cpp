@@ -36,7 +36,25 @@ namespace {
 //     j have at most G cap tokens together, so the rest wastes at least the sum of all e less the most that
 //     so many tokens carry (fractional knapsack). And the tokens that are not in that wave fill (tokens - G
 //     cap) / cap slots of other waves at least, each with the wave overhead.
-// The bound is the largest over samples j of (I + 1 + 2) / G. All sums are exact, in units of 2^-32 ns.
+//  3. Small batches are looked at more closely. Samples get prices P_i such that no wave's cost more than its
+//     G t': then G T is at least the sum of all prices. Sample i spends W_i' = W_i + wave s / cap or
+//     more of slot-time, overheads of its part of slots included, so P = W' is fair to any wave. Some
+//     samples, ranked, get prices of their own, from the last to the first: P_j is what is fair to all waves
+//     in which j is the first. With j on c slots
+//       G t' >= W(c) + wave S / cap + sum of others' W_i', and
+//       G t' >= G t + sum of G x_i p_i / c, t = wave + W(c) / c as above,
+//     x_i of their tokens on the c slots, at p(s) or d(s) as above, and o_i on other slots. So P_j is the
+//     least over c of the larger one of W(c) + wave S / cap - (sum of P_i - W_i' where that is positive) and
+//     G t less the largest
+//       sum of o_i P_i / s_i + x_i (P_i / s_i - G p_i / c), o_i + x_i <= s_i, sum of o_i <= (G - c) cap,
+//       sum of x_i <= c cap - S,
+//     a linear program, at most lambda_o (G - c) cap + lambda_x (c cap - S) + sum of max(0, P_i - lambda_o
+//     s_i, P_i - G s_i p_i / c - lambda_x s_i) for any prices lambda >= 0 of the slots' room. More slots, c',
+//     that make the wave no shorter need not be looked at: of x <= c' cap tokens on them a part of 1 - c / c'
+//     finds room on the c' - c slots that stay free with c, and the rest costs c no more. Which samples get
+//     such prices is free: some of the longest ones, or one of them, are tried.
+// The bound is the largest over samples j of (I + 1 + 2) / G and of 3 / G. All sums are exact, in units of
+// 2^-32 ns.
 
 using Exact = __int128;
 
@@ -58,7 +76,16 @@ class WaveBound {
     constexpr size_t kSamples = 8;  // longest samples looked at: the longest binds, or one soon after it
     Exact most = 0;
     for (size_t j = 0; j < std::min(kSamples, lengths_.size()); ++j) most = std::max(most, waste_around(j));
-    return int64_t((ideal_before_.back() + most + waste_elsewhere()) / cluster_.num_slots >> 32);
+    Exact bound = ideal_before_.back() + most + waste_elsewhere();
+    constexpr int64_t kSmall = 1 << 16;  // samples x slots
+    if (int64_t(lengths_.size()) * cluster_.num_slots <= kSmall) {
+      const std::vector<Other> samples = fair_samples();
+      for (size_t count = 1; count <= std::min<size_t>(16, lengths_.size()); count *= 2)
+        bound = std::max(bound, sum_of_prices(samples, 0, count));
+      for (size_t j = 1; j < std::min(kSamples, lengths_.size()); ++j)
+        bound = std::max(bound, sum_of_prices(samples, j, j + 1));
+    }
+    return int64_t(bound / cluster_.num_slots >> 32);
   }
 
  private:
@@ -146,6 +173,98 @@ class WaveBound {
     }
     const int64_t outside = tokens_before_.back() - room;
     return std::max<Exact>(0, sum) + in_units(cost_.wave) * fewest_slots(outside);
+  }
+
+  /// Item 3 of the note.
+  struct Other {
+    int64_t tokens;
+    Exact fair, price, beside;  ///< W', P, and s p(s)
+    bool is_denser(const Other& other) const { return price * other.tokens > other.price * tokens; }
+  };
+
+  std::vector<Other> fair_samples() const {
+    std::vector<Other> samples;
+    for (int64_t tokens : lengths_) {
+      const Exact work = std::max(in_units(least_work(tokens)), ideal(tokens)) +
+                         in_units(cost_.wave) * tokens / cluster_.tokens_per_slot;
+      Other sample{tokens, work, work, ideal(tokens)};
+      for (int64_t over : {int64_t(2), most_heads_over_})  // linear in 1 / over: one of the ends is least
+        if (most_heads_over_ > 0)
+          sample.beside = std::min(sample.beside, ((Exact(cost_.linear) + cost_.all_to_all) * over -
+                                                   cost_.all_to_all + Exact(cost_.quadratic) * tokens) *
+                                                      tokens / over);
+      samples.push_back(sample);
+    }
+    return samples;
+  }
+
+  /// With prices of their own for samples [first, end), in this order of rank.
+  Exact sum_of_prices(std::vector<Other> samples, size_t first, size_t end) const {
+    Exact more = 0, sum = 0;
+    std::vector<size_t> densest;  // samples that rank below j
+    for (size_t i = 0; i < samples.size(); ++i)
+      if (i < first || i >= end) densest.push_back(i);
+    const auto is_denser = [&](size_t a, size_t b) { return samples[a].is_denser(samples[b]); };
+    std::stable_sort(densest.begin(), densest.end(), is_denser);
+    for (size_t j = end; j-- > first;) {
+      samples[j].price = price_of(j, samples, densest, more);
+      more += std::max<Exact>(0, samples[j].price - samples[j].fair);
+      densest.insert(std::upper_bound(densest.begin(), densest.end(), j, is_denser), j);
+    }
+    for (const Other& sample : samples) sum += sample.price;
+    return sum;
+  }
+
+  Exact price_of(size_t j, const std::vector<Other>& samples, const std::vector<size_t>& densest,
+                 Exact more) const {
+    const int64_t tokens = lengths_[j], num_slots = cluster_.num_slots;
+    std::optional<Exact> least, shortest;
+    for (int64_t cp = fewest_slots(tokens); cp <= std::min(num_slots, tokens); ++cp) {
+      const Exact own = in_units(work_on(tokens, cp)) + in_units(cost_.wave) * cp;
+      if (shortest && own / cp >= *shortest) continue;
+      shortest = own / cp;
+      const Exact alone =
+          in_units(work_on(tokens, cp)) + in_units(cost_.wave) * tokens / cluster_.tokens_per_slot;
+      const Exact price =
+          std::max(alone - more, *shortest * num_slots - most_beside(j, cp, samples, densest));
+      least = std::min(least.value_or(price), price);
+    }
+    return least.value_or(0);
+  }
+
+  /// The linear program's value at most, beside sample j on `cp` slots.
+  Exact most_beside(size_t j, int64_t cp, const std::vector<Other>& samples,
+                    const std::vector<size_t>& densest) const {
+    const int64_t cap = cluster_.tokens_per_slot, room = (cluster_.num_slots - cp) * cap,
+                  room_beside = cp * cap - lengths_[j];
+    const auto gain = [&](const Other& other) {  // per token on the slots of sample j
+      return (other.price - other.beside * cluster_.num_slots / cp) / other.tokens;
+    };
+    // Prices of room where the densest fill the other slots and the next ones these, as far as they gain.
+    Exact at_room = 0, gain_at_room = 0, gain_at_end = 0;
+    int64_t filled = 0;
+    for (size_t i : densest) {
+      const bool before = filled < room;
+      filled += samples[i].tokens;
+      if (before && filled >= room)
+        at_room = samples[i].price / samples[i].tokens, gain_at_room = gain(samples[i]);
+      if (filled < room + room_beside) continue;
+      gain_at_end = std::max<Exact>(0, gain(samples[i]));
+      break;
+    }
+    const auto priced = [&](Exact price, Exact price_beside) {
+      Exact sum = price * room + price_beside * room_beside;
+      for (size_t i : densest) {
+        const Other& other = samples[i];
+        sum += std::max<Exact>(
+            {0, other.price - price * other.tokens,
+             other.price - other.beside * cluster_.num_slots / cp - price_beside * other.tokens});
+      }
+      return sum;
+    };
+    const Exact shifted = std::max<Exact>(0, gain_at_end + at_room - gain_at_room);
+    const Exact most = priced(std::min(at_room, shifted), gain_at_end);
+    return std::min(most, priced(at_room, gain_at_end));
   }
 
   const std::vector<int64_t>& lengths_;
