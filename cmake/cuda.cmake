@@ -19,8 +19,11 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 
-add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES})
-target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static PRIVATE CUDA::cublasLt)
+add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES} model/ops/cuda/loaded/cublaslt.cpp)
+target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static ${CMAKE_DL_LIBS})
+target_include_directories(zoetrope_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+set_source_files_properties(model/ops/cuda/loaded/cublaslt.cpp PROPERTIES COMPILE_DEFINITIONS
+  "ZT_CUDA_LIBRARIES=\"${CUDAToolkit_LIBRARY_DIR}\"")
 set_target_properties(zoetrope_cuda PROPERTIES LINKER_LANGUAGE CXX)
 # The warnings of the library in host code; -Wconversion would also look at what nvcc generates.
 set(ZT_CUDA_HOST_FLAGS -Wall,-Wextra)
@@ -28,6 +31,9 @@ if(ZT_WERROR)
   string(APPEND ZT_CUDA_HOST_FLAGS ",-Werror")
   target_compile_options(zoetrope_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
+# Registers and spills of every kernel; fails on a spill beyond the recorded one.
+add_custom_target(ptxas_table COMMAND ${CMAKE_SOURCE_DIR}/.ci/ptxas_table.py --nvcc ${CMAKE_CUDA_COMPILER}
+  --architectures "$<JOIN:${ZT_CUDA_ARCHITECTURES},$<COMMA>>" VERBATIM USES_TERMINAL)
 target_compile_options(zoetrope_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
 

@@ -144,6 +144,7 @@ bool event_complete(void* event) {
 }  // namespace
 
 DeviceBackend cuda_device_backend() {
+  renew_staging();
   return {.allocate = allocate_on_device,
           .copy_from_host = copy_from_host,
           .copy_to_host = copy_to_host,

@@ -70,16 +70,32 @@ void Staging::upload(const RowBlock& to, const RowBlock& from, cudaStream_t stre
     }
 }
 
-Staging& staging_of_device() {
+namespace {
+
+struct Rings {
+  std::mutex mutex;
+  std::map<int, std::unique_ptr<Staging>> of_device;
+};
+Rings& rings() {
   // Left alive at exit: the driver may be gone before destructors of static objects run.
-  static std::mutex& mutex = *new std::mutex;
-  static auto& rings = *new std::map<int, std::unique_ptr<Staging>>;
+  static Rings& all = *new Rings;
+  return all;
+}
+
+}  // namespace
+
+Staging& staging_of_device() {
   int device = 0;
   ZT_CUDA(cudaGetDevice(&device));
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::unique_ptr<Staging>& ring = rings[device];
+  const std::lock_guard<std::mutex> lock(rings().mutex);
+  std::unique_ptr<Staging>& ring = rings().of_device[device];
   if (!ring) ring = std::make_unique<Staging>();
   return *ring;
+}
+
+void renew_staging() {
+  const std::lock_guard<std::mutex> lock(rings().mutex);
+  rings().of_device.clear();
 }
 
 }  // namespace zoetrope

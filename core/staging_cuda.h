@@ -42,5 +42,7 @@ class Staging {
 
 /// The ring of the calling thread's device.
 Staging& staging_of_device();
+/// From now on every device gets a new ring: for `register_device`, before which nothing is under way.
+void renew_staging();
 
 }  // namespace zoetrope

@@ -38,8 +38,9 @@ std::string text_of(const std::vector<int64_t>& shape) {
 /// Throws: Error naming file, tensor and element when a value is NaN or infinite.
 void require_finite(const std::string& path, const std::vector<NamedTensor>& views, const char* consequence) {
   for (const NamedTensor& view : views) {
-    const float* begin = view.flat.data<float>();
-    const float* end = begin + view.flat.size();
+    const Tensor values = to_host(view.flat);
+    const float* begin = values.data<float>();
+    const float* end = begin + values.size();
     const float* found = std::find_if(begin, end, [](float value) { return !std::isfinite(value); });
     ZT_REQUIRE(found == end, "'", path, "', tensor '", view.name, "': element ", found - begin, " is ",
                *found, ", not finite", consequence);

@@ -7,6 +7,7 @@
 namespace zoetrope {
 namespace {
 
+/// Host memory.
 void store(const Tensor& x, int64_t row, int64_t column, double value) {
   if (x.dtype() == DType::kF64) x.row<double>(row)[column] = value;
   else x.row<float>(row)[column] = float(value);
@@ -36,12 +37,14 @@ void fill_timestep_features(const Tensor& features, const std::vector<double>& t
   ZT_CHECK(features.rows() == int64_t(timesteps.size()), "timestep features ", features.shape_text(), " for ",
            timesteps.size(), " segments");
   const int64_t half = features.row_size() / 2;
+  const Tensor host = host_twin(features);
   for (int64_t s = 0; s < features.rows(); ++s)
     for (int64_t i = 0; i < half; ++i) {
       const double angle = timesteps[size_t(s)] * std::pow(10000.0, -double(i) / double(half));
-      store(features, s, i, std::cos(angle));
-      store(features, s, half + i, std::sin(angle));
+      store(host, s, i, std::cos(angle));
+      store(host, s, half + i, std::sin(angle));
     }
+  from_host(features, host);
 }
 
 void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
@@ -53,6 +56,7 @@ void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
   for (size_t axis = 0; axis < 3; ++axis)
     tables[axis] = axis_table(largest[axis], columns[axis], rotation.dtype());
   const int64_t width = int64_t(size_of(rotation.dtype()));
+  const Tensor host = host_twin(rotation);
   for (const Segment& segment : batch.segments) {
     const auto [frames, height, breadth] = segment.grid;
     ZT_CHECK(frames * height * breadth == segment.sample_tokens && segment.begin >= 0 &&
@@ -63,7 +67,7 @@ void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
       const int64_t token = segment.begin + i;
       const std::array<int64_t, 3> position{token / (height * breadth), token / breadth % height,
                                             token % breadth};
-      char* to = static_cast<char*>(rotation.raw()) + (segment.row + i) * rotation.row_stride() * width;
+      char* to = static_cast<char*>(host.raw()) + (segment.row + i) * host.row_stride() * width;
       for (size_t axis = 0; axis < 3; ++axis) {
         const int64_t bytes = columns[axis] * width;
         std::memcpy(to, static_cast<const char*>(tables[axis].raw()) + position[axis] * bytes, size_t(bytes));
@@ -71,12 +75,15 @@ void fill_rotation(const Tensor& rotation, const MicroBatch& batch) {
       }
     }
   }
+  from_host(rotation, host);
 }
 
 void fill_segment_ids(const Tensor& segment, const MicroBatch& batch) {
-  int32_t* ids = segment.data<int32_t>();
+  const Tensor host = host_twin(segment);
+  int32_t* ids = host.data<int32_t>();
   for (size_t s = 0; s < batch.segments.size(); ++s)
     std::fill_n(ids + batch.segments[s].row, batch.segments[s].num_tokens(), int32_t(s));
+  from_host(segment, host);
 }
 
 }  // namespace zoetrope

@@ -32,7 +32,7 @@ struct Flow::State {
 
 namespace {
 
-/// Host view of a wide vector, whatever its type.
+/// Elements of a wide vector in host memory, whatever its type.
 void set_element(const Tensor& vector, int64_t index, double value) {
   if (vector.dtype() == DType::kF64) vector.data<double>()[index] = value;
   else vector.data<float>()[index] = float(value);
@@ -74,8 +74,10 @@ DitInput Flow::State::input_of(const FlowBuffers& buffers, const std::vector<dou
   DitInput input{buffers.features, {}, buffers.text};
   for (double sigma : sigmas) input.timesteps.push_back(1000 * sigma);
   const int64_t L = model.text_rows;
+  const Tensor text = host_twin(buffers.text);
   for (int64_t s = 0; s < int64_t(captions.size()); ++s)
-    embed_text(buffers.text.slice_rows(s * L, (s + 1) * L), captions[size_t(s)], uint64_t(model.text_seed));
+    embed_text(text.slice_rows(s * L, (s + 1) * L), captions[size_t(s)], uint64_t(model.text_seed));
+  from_host(buffers.text, text);
   return input;
 }
 
@@ -89,17 +91,24 @@ void Flow::State::fill_inputs(const FlowBuffers& buffers, const MicroBatch& batc
                     sigmas[s],
                     {seed, noise, segment.draw, segment.begin}});
   }
-  ops.flow_inputs(buffers.features, buffers.target, batch.tokens, rows, model.in_channels,
-                  !predicts_sample());
+  const ArenaScope scope(arena);
+  Tensor tokens = batch.tokens;
+  if (tokens.device() != ops.device()) {  // room that the network takes later
+    tokens = arena.take({batch.num_tokens(), batch.tokens.row_size()}, batch.tokens.dtype());
+    copy(tokens, batch.tokens);
+  }
+  ops.flow_inputs(buffers.features, buffers.target, tokens, rows, model.in_channels, !predicts_sample());
 }
 
 void Flow::State::fill_weights(const Tensor& weight, const MicroBatch& batch,
                                const std::vector<double>& sigmas) const {
+  const Tensor host = host_twin(weight);
   for (size_t s = 0; s < batch.segments.size(); ++s) {
     const Segment& segment = batch.segments[s];
     const double value = 1 / (divisor(sigmas[s]) * divisor(sigmas[s]));
-    for (int64_t t = segment.row; t < segment.row + segment.num_tokens(); ++t) set_element(weight, t, value);
+    for (int64_t t = segment.row; t < segment.row + segment.num_tokens(); ++t) set_element(host, t, value);
   }
+  from_host(weight, host);
 }
 
 FlowLoss Flow::State::run(const MicroBatch& batch, std::vector<double> sigmas,
@@ -121,10 +130,11 @@ FlowLoss Flow::State::run(const MicroBatch& batch, std::vector<double> sigmas,
   if (batch.num_tokens() > 0) {
     loss.sum = ops.squared_error(buffers.dprediction, buffers.row_loss, prediction, buffers.target,
                                  buffers.weight, train ? 1.0 / double(global_count) : 0.0);
+    const Tensor row_loss = to_host(buffers.row_loss);
     for (int64_t s = 0; s < num_segments; ++s) {
       const Segment& segment = batch.segments[size_t(s)];
       for (int64_t t = segment.row; t < segment.row + segment.num_tokens(); ++t)
-        loss.per_segment[size_t(s)] += element(buffers.row_loss, t);
+        loss.per_segment[size_t(s)] += element(row_loss, t);
     }
   }
   if (train) dit.backward(batch, input, buffers.dprediction);

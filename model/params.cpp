@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "core/rng.h"
+#include "model/ops/workspace.h"
 
 namespace zoetrope {
 namespace {
@@ -105,6 +106,7 @@ DType product_type(const Parameter& parameter, Precision precision) {
   return parameter.unit.kind == Unit::kTimeEmbedding ? precision.wide : precision.compute;
 }
 
+/// Host memory.
 void store(const Tensor& flat, int64_t index, double value) {
   if (flat.dtype() == DType::kF64) flat.data<double>()[index] = value;
   else flat.data<float>()[index] = float(value);
@@ -198,6 +200,7 @@ void Parameters::initialise(uint64_t seed) {
     const Spread spread = spread_of(p, config_);
     const int64_t rows = p.decay ? p.shape[0] : 1, columns = p.size / rows;
     std::vector<float> row(static_cast<size_t>(columns));
+    const Tensor flat = values_.slice_rows(p.offset, p.offset + p.size), values = host_twin(flat);
     for (int64_t r = 0; r < rows; ++r) {
       const RandomKey key{seed, Purpose::kInitialisation, int64_t(fnv1a(p.name)), r};
       if (spread.normal > 0) fill_normal(key, row.data(), columns);
@@ -205,9 +208,10 @@ void Parameters::initialise(uint64_t seed) {
         double value = spread.offset;
         if (spread.normal > 0) value += spread.normal * double(row[size_t(c)]);
         if (spread.uniform > 0) value += spread.uniform * (2 * double(uniform(key, c)) - 1);
-        store(values_, p.offset + r * columns + c, value);
+        store(values, r * columns + c, value);
       }
     }
+    from_host(flat, values);
   }
   prepare();
 }
@@ -230,11 +234,11 @@ int64_t Parameters::persistent_bytes() const {
   return bytes;
 }
 
-int64_t parameter_bytes(const ModelConfig& config, Precision precision, const Ops& ops) {
+int64_t parameter_bytes(const ModelConfig& config, Precision precision, Device device) {
   const std::vector<Parameter> list = list_parameters(config);
   int64_t bytes = 2 * (list.back().offset + list.back().size) * int64_t(size_of(precision.wide));
   for (const Parameter& p : product_matrices(list, fuse(list, config)))
-    bytes += ops.prepared_bytes(p.shape[0], p.size / p.shape[0], product_type(p, precision));
+    bytes += ops_prepared_bytes(device, p.shape[0], p.size / p.shape[0], product_type(p, precision));
   return bytes;
 }
 

@@ -82,6 +82,6 @@ class Parameters {
 /// Names, shapes and offsets without storage (for counting and for checkpoints).
 std::vector<Parameter> list_parameters(const ModelConfig& config);
 /// `Parameters::persistent_bytes` without building them.
-int64_t parameter_bytes(const ModelConfig& config, Precision precision, const Ops& ops);
+int64_t parameter_bytes(const ModelConfig& config, Precision precision, Device device);
 
 }  // namespace zoetrope

@@ -82,7 +82,8 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   file.write(text);
   for (const NamedTensor& tensor : tensors) {
     ZT_CHECK(tensor.flat.dense(), "tensor '", tensor.name, "' is strided");
-    file.write(tensor.flat.raw(), size_t(tensor.flat.bytes()));
+    const Tensor values = to_host(tensor.flat);
+    file.write(values.raw(), size_t(values.bytes()));
   }
   file.sync();
 }

@@ -7,9 +7,9 @@ Tensor sample_tokens(Flow& flow, const SampleRequest& request, const MicroBatch&
   ZT_CHECK(request.steps >= 1 && request.shift > 0, request.steps, " sampling steps, shift ", request.shift);
   const Ops& ops = flow.ops();
   const int64_t T = batch.num_tokens(), P = model.in_features();
-  const Tensor x = Tensor::zeros({T, P}, flow.wide_type());
-  const Tensor conditional = Tensor::zeros({T, P}, flow.wide_type()),
-               unconditional = Tensor::zeros({T, P}, flow.wide_type());
+  const Tensor x = Tensor::zeros({T, P}, flow.wide_type(), ops.device());
+  const Tensor conditional = Tensor::zeros({T, P}, flow.wide_type(), ops.device()),
+               unconditional = Tensor::zeros({T, P}, flow.wide_type(), ops.device());
   std::vector<FlowRows> rows;
   for (const Segment& segment : batch.segments)
     rows.push_back({segment.row,
@@ -32,7 +32,7 @@ Tensor sample_tokens(Flow& flow, const SampleRequest& request, const MicroBatch&
     if (T > 0)
       ops.guided_step(x, conditional, guided ? unconditional : conditional, request.guidance, next - sigma);
   }
-  return x;
+  return to_host(x);
 }
 
 }  // namespace zoetrope

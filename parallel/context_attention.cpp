@@ -62,7 +62,7 @@ struct ContextAttention::State {
         comm(the_comm),
         arena(the_arena),
         precision(the_precision),
-        areas(config, the_precision, max_tokens) {}
+        areas(config, the_precision, max_tokens, the_ops.device()) {}
 
   void wait(std::unique_ptr<Transfer>& transfer) {
     const auto start = std::chrono::steady_clock::now();

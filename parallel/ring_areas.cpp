@@ -4,9 +4,10 @@
 
 namespace zoetrope {
 
-RingAreas::RingAreas(const ModelConfig& config, Precision precision, int64_t tokens) : max_tokens(tokens) {
+RingAreas::RingAreas(const ModelConfig& config, Precision precision, int64_t tokens, Device device)
+    : max_tokens(tokens) {
   const auto area = [&](DType dtype) {
-    return KeyValueArea{Tensor::empty({2 * tokens, config.width}, dtype)};
+    return KeyValueArea{Tensor::empty({2 * tokens, config.width}, dtype, device)};
   };
   own = area(precision.compute);
   mates = {area(precision.compute), area(precision.compute)};

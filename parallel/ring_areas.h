@@ -24,7 +24,7 @@ struct KeyValueArea {
 /// All areas of a rank; allocated once.
 struct RingAreas {
   /// `max_tokens`: largest block of a split sample.
-  RingAreas(const ModelConfig& config, Precision precision, int64_t max_tokens);
+  RingAreas(const ModelConfig& config, Precision precision, int64_t max_tokens, Device device);
   /// Bytes that they take.
   static int64_t bytes(const ModelConfig& config, Precision precision, int64_t max_tokens);
 

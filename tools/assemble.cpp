@@ -3,16 +3,43 @@
 #include <algorithm>
 
 #include "core/log.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
+namespace {
+
+/// The caps that a run is sized for.
+Cluster sized_caps(const MemoryModel& memory, const Comm& comm, const Workload& workload,
+                   int64_t memory_bytes, const std::optional<Cluster>& given) {
+  Cluster caps = given ? *given : caps_of(memory, comm.size(), workload, memory_bytes);
+  caps.num_slots = comm.size();
+  caps.tokens_per_slot = std::min(caps.tokens_per_slot, workload.largest_step);
+  if (caps.segments_per_slot == 0) caps.segments_per_slot = workload.batch;
+  return caps;
+}
+
+/// The config's device, after a look at a GPU's memory: before anything is allocated the figures of a run
+/// that can't fit are worth more than those of the first tensor that doesn't.
+Device device_with_room(const TrainConfig& config, const Comm& comm, int num_threads,
+                        const Workload& workload, int64_t memory_bytes, const std::optional<Cluster>& given) {
+  const Device device = device_of(config.numerics.device);
+  if (device == Device::kCpu) return device;
+  const int64_t state = state_bytes_of(config);
+  const MemoryModel memory = memory_model_of(config, num_threads, workload, state);
+  require_device_memory(memory, sized_caps(memory, comm, workload, memory_bytes, given), state, device);
+  return device;
+}
+
+}  // namespace
 
 Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Workload& workload,
            int64_t memory_bytes, std::optional<Cluster> given, const WrapOps& wrap, ParameterSource* watch)
     : comm(rank_comm),
       precision(Precision::from_name(config.numerics.precision)),
+      device(device_with_room(config, comm, num_threads, workload, memory_bytes, given)),
       pool(num_threads),
-      arena(0, Device::kCpu, "activations"),
-      ops(wrap ? wrap(make_ops(Device::kCpu, pool, arena)) : make_ops(Device::kCpu, pool, arena)),
+      arena(0, device, "activations"),
+      ops(wrap ? wrap(make_ops(device, pool, arena)) : make_ops(device, pool, arena)),
       parameters(config.model, precision, *ops),
       optimizer(config.optimisation, parameters, *ops),
       cluster(size_arena(config, workload, memory_bytes, given)),
@@ -21,7 +48,7 @@ Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Wo
       dit(config.model, precision, *ops, parameters,
           ParallelHooks{&attention, &sync, watch ? watch : &source, &width, &blocks}, arena),
       flow(config.flow, config.model, precision, *ops, dit, arena, uint64_t(config.numerics.seed)) {
-  const PrecisionSupport support = precision_support(Device::kCpu, precision.compute);
+  const PrecisionSupport support = precision_support(device, precision.compute);
   if (!support.native && comm.rank() == 0) log_warning(support.how);
 }
 
@@ -29,10 +56,7 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
                          std::optional<Cluster> given) {
   const int64_t state_bytes = parameters.persistent_bytes() + optimizer.persistent_bytes();
   memory = memory_model_of(config, pool.num_threads(), workload, state_bytes);
-  Cluster caps = given ? *given : caps_of(memory, comm.size(), workload, memory_bytes);
-  caps.num_slots = comm.size();
-  caps.tokens_per_slot = std::min(caps.tokens_per_slot, workload.largest_step);
-  if (caps.segments_per_slot == 0) caps.segments_per_slot = workload.batch;
+  const Cluster caps = sized_caps(memory, comm, workload, memory_bytes, given);
   arena.reserve(activation_bytes(config.model, precision).of(caps.tokens_per_slot, caps.segments_per_slot) +
                 workspace_bytes(config, pool.num_threads(), caps.tokens_per_slot));
   persistent_bytes = state_bytes +
@@ -42,7 +66,7 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
 }
 
 int64_t Rank::predicted_peak_bytes(const Plan& plan) const {
-  const MemoryModel expected = expected_memory(dit.config(), precision, pool.num_threads(),
+  const MemoryModel expected = expected_memory(dit.config(), precision, device, pool.num_threads(),
                                                max_tokens_per_slot(plan), persistent_bytes);
   return plan_peak_bytes(expected, plan, cluster)[size_t(comm.rank())];
 }

@@ -39,6 +39,7 @@ class Rank {
 
   Comm& comm;
   Precision precision;
+  Device device;
   ThreadPool pool;
   Arena arena;
   std::unique_ptr<Ops> ops;

@@ -13,6 +13,7 @@
 #include "tools/launch.h"
 #include "tools/output_files.h"
 #include "tools/ranges.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
@@ -72,7 +73,9 @@ int bench_ops(const BenchOptions& options, Comm& comm) {
   ops.sample_tokens = std::min(ops.sample_tokens, ops.tokens);
   ops.width = model.width, ops.heads = model.num_heads, ops.ffn = model.ffn, ops.layers = model.num_layers;
   ops.text_rows = model.text_rows, ops.features = model.in_features();
+  ops.device = options.config.numerics.device;
   ops.precision = options.config.numerics.precision;
+  start_device(options.config, comm);
   ops.json = options.json;
   report_json(options, run_bench_ops(ops));
   return 0;
@@ -171,6 +174,7 @@ void check_flags(const std::string& what, const std::function<bool(const char*)>
     const char *flag, *readers;
   };
   constexpr Owners kOwners[] = {{"timeline", "cp"},
+                                {"device", "cp, ring, ops, step"},
                                 {"link-hides", "cp"},
                                 {"html", "scale"},
                                 {"gpus", "scale"},

@@ -15,6 +15,7 @@
 #include "parallel/step.h"
 #include "tools/launch.h"
 #include "tools/profile_step.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
@@ -93,7 +94,8 @@ class CpBench {
   /// Rank, memory cap, cost set and link.
   void open() {
     if (!config_.plan.cost.empty()) cost_ = rings_only(find_cost(config_.plan.cost));
-    const int64_t memory = memory_limit(config_.plan, cost_, comm_.size());
+    start_device(config_, comm_);
+    const int64_t memory = memory_limit(config_, cost_, comm_.size());
     const Workload workload = workload_of(dataset_.lengths(), config_.plan.batch, dataset_.features());
     recording_ = make_recording_comm(comm_, recorder_);
     make_rank(workload, memory);

@@ -12,21 +12,26 @@
 #include "core/rng.h"
 #include "model/config.h"
 #include "model/ops/ops.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
 
-/// Best of at least three runs and 0.15 s: a neighbour on the machine only ever makes a run slower.
-double best_seconds(ClockNs clock, const std::function<void()>& run) {
+/// Best of at least three runs and 0.15 s: a neighbour on the machine only ever makes a run slower. On a GPU
+/// a run is many calls, so that a launch and the wait at the end are small beside them.
+double best_seconds(ClockNs clock, const Stream& stream, const std::function<void()>& run) {
   run();
+  const int calls = stream.device() == Device::kCpu ? 1 : 16;
   int64_t best = std::numeric_limits<int64_t>::max();
   const int64_t begin = wall_ns();
   for (int i = 0; i < 3 || wall_ns() - begin < 150'000'000; ++i) {
+    stream.synchronize();
     const int64_t start = clock();
-    run();
+    for (int call = 0; call < calls; ++call) run();
+    stream.synchronize();
     best = std::min(best, clock() - start);
   }
-  return 1e-9 * double(std::max<int64_t>(best, 1));
+  return 1e-9 * double(std::max<int64_t>(best, 1)) / calls;
 }
 
 /// One operator: flops = 2 per multiply-add, bytes = each operand once; runs per train step.
@@ -51,14 +56,15 @@ class Bench {
  public:
   explicit Bench(const OpsBench& given)
       : b_(given),
+        device_(device_of(given.device)),
         precision_(Precision::from_name(given.precision)),
         pool_(int(given.threads)),
         workspace_(
-            ops_workspace_bytes(Device::kCpu, int(given.threads), std::max<int64_t>(given.tokens, 4096),
+            ops_workspace_bytes(device_, int(given.threads), std::max<int64_t>(given.tokens, 4096),
                                 std::max<int64_t>(given.width, 4096), std::max<int64_t>(given.ffn, 4096),
                                 given.width / given.heads, precision_.compute),
-            Device::kCpu, "bench ops"),
-        ops_(make_ops(Device::kCpu, pool_, workspace_)) {}
+            device_, "bench ops"),
+        ops_(make_ops(device_, pool_, workspace_)) {}
 
   const std::vector<Row>& rows() const { return rows_; }
   double peak() const { return peak_; }
@@ -67,7 +73,8 @@ class Bench {
   void squares() {
     for (const int64_t n : {int64_t(2048), int64_t(4096)}) {
       Weight weight = prepared(n, n);
-      const Tensor x = noise({n, n}, precision_.compute, 1), y = Tensor::empty({n, n}, precision_.compute);
+      const Tensor x = random({n, n}, precision_.compute, 1),
+                   y = Tensor::empty({n, n}, precision_.compute, device_);
       add(
           join_message("product ", n, "^3"), [&] { ops_->linear(y, x, weight, Tensor()); },
           2.0 * double(n) * double(n) * double(n), 3.0 * double(x.bytes()), 0);
@@ -77,11 +84,12 @@ class Bench {
   /// A linear layer's three products. Napkin: 2 T N K flops each.
   void linear(const char* name, int64_t T, int64_t N, int64_t K, int64_t per_step) {
     Weight weight = prepared(N, K);
-    const Tensor x = noise({T, K}, precision_.compute, 1), dy = noise({T, N}, precision_.compute, 2);
-    const Tensor y = Tensor::empty({T, N}, precision_.compute),
-                 dx = Tensor::empty({T, K}, precision_.compute);
-    const Tensor bias = noise({N}, DType::kF32, 3).reshape({N});
-    const Tensor dweight = Tensor::zeros({N, K}, DType::kF32), dbias = Tensor::zeros({N}, DType::kF32);
+    const Tensor x = random({T, K}, precision_.compute, 1), dy = random({T, N}, precision_.compute, 2);
+    const Tensor y = Tensor::empty({T, N}, precision_.compute, device_),
+                 dx = Tensor::empty({T, K}, precision_.compute, device_);
+    const Tensor bias = random({N}, DType::kF32, 3).reshape({N});
+    const Tensor dweight = Tensor::zeros({N, K}, DType::kF32, device_),
+                 dbias = Tensor::zeros({N}, DType::kF32, device_);
     const double flops = 2.0 * double(T) * double(N) * double(K);
     const double bytes = double(x.bytes() + y.bytes()) + double(N * K) * double(size_of(precision_.compute));
     const std::string shape = join_message(name, " [", T, ",", K, "]x[", K, ",", N, "]");
@@ -101,13 +109,15 @@ class Bench {
     std::vector<AttentionItem> items;
     for (int64_t i = 0; i < samples; ++i)
       items.push_back({i * rows, (i + 1) * rows, i * kv_rows, (i + 1) * kv_rows});
-    const Tensor q = noise({T, D}, precision_.compute, 1), dout = noise({T, D}, precision_.compute, 4);
-    const Tensor k = noise({samples * kv_rows, D}, precision_.compute, 2);
-    const Tensor v = noise({samples * kv_rows, D}, precision_.compute, 3);
-    const Tensor out = Tensor::empty({T, D}, precision_.compute), lse = Tensor::empty({T, H}, DType::kF32);
-    const Tensor delta = Tensor::empty({T, H}, DType::kF32), dq = Tensor::zeros({T, D}, DType::kF32);
-    const Tensor dk = Tensor::zeros({k.rows(), D}, DType::kF32),
-                 dv = Tensor::zeros({k.rows(), D}, DType::kF32);
+    const Tensor q = random({T, D}, precision_.compute, 1), dout = random({T, D}, precision_.compute, 4);
+    const Tensor k = random({samples * kv_rows, D}, precision_.compute, 2);
+    const Tensor v = random({samples * kv_rows, D}, precision_.compute, 3);
+    const Tensor out = Tensor::empty({T, D}, precision_.compute, device_),
+                 lse = Tensor::empty({T, H}, DType::kF32, device_);
+    const Tensor delta = Tensor::empty({T, H}, DType::kF32, device_),
+                 dq = Tensor::zeros({T, D}, DType::kF32, device_);
+    const Tensor dk = Tensor::zeros({k.rows(), D}, DType::kF32, device_),
+                 dv = Tensor::zeros({k.rows(), D}, DType::kF32, device_);
     const double scale = 1 / std::sqrt(double(D / H)), flops = 4.0 * double(T) * double(kv_rows) * double(D);
     const double bytes = double(q.bytes() * 2 + k.bytes() * 2);
     add(
@@ -127,16 +137,19 @@ class Bench {
     const int64_t T = b_.tokens, D = b_.width, F = b_.ffn, H = b_.heads, S = T / b_.sample_tokens,
                   L = b_.layers;
     const DType c = precision_.compute;
-    const Tensor x = noise({T, D}, DType::kF32, 1), y = noise({T, D}, c, 2),
-                 dx = Tensor::zeros({T, D}, DType::kF32);
-    const Tensor stats = Tensor::empty({T, 2}, DType::kF32), rstd = Tensor::empty({T}, DType::kF32);
-    const Tensor m = noise({S, D}, DType::kF32, 3), dm = Tensor::zeros({S, D}, DType::kF32),
-                 dn = Tensor::zeros({S, D}, DType::kF32);
-    const Tensor w = noise({D}, DType::kF32, 4).reshape({D}), dw = Tensor::zeros({D}, DType::kF32),
-                 db = Tensor::zeros({D}, DType::kF32);
-    const Tensor table = noise({T, D / H}, DType::kF32, 5), z = Tensor::empty({T, D}, c),
-                 segment = Tensor::empty({T}, DType::kI32);
-    for (int64_t t = 0; t < T; ++t) segment.data<int32_t>()[t] = int32_t(t / b_.sample_tokens);
+    const Tensor x = random({T, D}, DType::kF32, 1), y = random({T, D}, c, 2),
+                 dx = Tensor::zeros({T, D}, DType::kF32, device_);
+    const Tensor stats = Tensor::empty({T, 2}, DType::kF32, device_),
+                 rstd = Tensor::empty({T}, DType::kF32, device_);
+    const Tensor m = random({S, D}, DType::kF32, 3), dm = Tensor::zeros({S, D}, DType::kF32, device_),
+                 dn = Tensor::zeros({S, D}, DType::kF32, device_);
+    const Tensor w = random({D}, DType::kF32, 4).reshape({D}), dw = Tensor::zeros({D}, DType::kF32, device_),
+                 db = Tensor::zeros({D}, DType::kF32, device_);
+    const Tensor table = random({T, D / H}, DType::kF32, 5), z = Tensor::empty({T, D}, c, device_),
+                 segment = Tensor::empty({T}, DType::kI32, device_);
+    const Tensor numbers = host_twin(segment);
+    for (int64_t t = 0; t < T; ++t) numbers.data<int32_t>()[t] = int32_t(t / b_.sample_tokens);
+    from_host(segment, numbers);
     const double wide = double(x.bytes()), narrow = double(y.bytes());
     add(
         "layer_norm_modulate", [&] { ops_->layer_norm_modulate(z, stats, x, m, m, segment, 1e-6); }, 0,
@@ -164,7 +177,7 @@ class Bench {
         "convert", [&] { ops_->convert(z, x); }, 0, wide + narrow, 2 * L);
     add(
         "zero dq, dk or dv", [&] { ops_->zero(dx); }, 0, wide, 4 * L);
-    const Tensor f = noise({T, F}, c, 6), g = Tensor::empty({T, F}, c);
+    const Tensor f = random({T, F}, c, 6), g = Tensor::empty({T, F}, c, device_);
     add(
         "gelu", [&] { ops_->activate(g, f, Activation::kGelu); }, 0, 2 * double(f.bytes()), L);
     add(
@@ -175,11 +188,11 @@ class Bench {
   /// Noised inputs and targets from pixels; the loss and its gradient.
   void flow() {
     const int64_t T = b_.tokens, P = b_.features;
-    const Tensor tokens = Tensor::zeros({T, P}, DType::kU8),
-                 features = Tensor::empty({T, P}, precision_.compute);
-    const Tensor target = noise({T, P}, DType::kF32, 1), y = noise({T, P}, DType::kF32, 2),
-                 weight = noise({T}, DType::kF32, 3).reshape({T});
-    const Tensor row_loss = Tensor::empty({T}, DType::kF32);
+    const Tensor tokens = Tensor::zeros({T, P}, DType::kU8, device_),
+                 features = Tensor::empty({T, P}, precision_.compute, device_);
+    const Tensor target = random({T, P}, DType::kF32, 1), y = random({T, P}, DType::kF32, 2),
+                 weight = random({T}, DType::kF32, 3).reshape({T});
+    const Tensor row_loss = Tensor::empty({T}, DType::kF32, device_);
     const std::vector<FlowRows> rows{{0, T, 0.5, {1, Purpose::kNoise, 0, 0}}};
     const double wide = double(target.bytes()), narrow = double(features.bytes());
     add(
@@ -193,9 +206,9 @@ class Bench {
   /// AdamW and EMA read five floats per parameter and write four. Then the prepared forms of the weights.
   void optimizer() {
     const int64_t D = b_.width, n = b_.layers * (8 * D * D + 2 * D * b_.ffn) + 8 * D * D;
-    const Tensor v = Tensor::zeros({n}, DType::kF32), m = Tensor::zeros({n}, DType::kF32),
-                 s = Tensor::zeros({n}, DType::kF32);
-    const Tensor e = Tensor::zeros({n}, DType::kF32), g = Tensor::zeros({n}, DType::kF32);
+    const Tensor v = Tensor::zeros({n}, DType::kF32, device_), m = Tensor::zeros({n}, DType::kF32, device_),
+                 s = Tensor::zeros({n}, DType::kF32, device_);
+    const Tensor e = Tensor::zeros({n}, DType::kF32, device_), g = Tensor::zeros({n}, DType::kF32, device_);
     AdamwStep step;
     step.ema_decay = 0.999;
     add(
@@ -216,11 +229,12 @@ class Bench {
   double alternation() {
     const int64_t T = b_.tokens, D = b_.width;
     const Weight weight = prepared(D, D);
-    const Tensor x = noise({T, D}, precision_.compute, 1), y = Tensor::empty({T, D}, precision_.compute);
+    const Tensor x = random({T, D}, precision_.compute, 1),
+                 y = Tensor::empty({T, D}, precision_.compute, device_);
     const auto product = [&] { ops_->linear(y, x, weight, Tensor()); };
     const auto own = [&] { ops_->activate(y, y, Activation::kGelu); };
     const auto many = [this](const std::function<void()>& a, const std::function<void()>& b) {
-      return best_seconds(clock_, [&] {
+      return best_seconds(clock_, ops_->stream(), [&] {
         for (int i = 0; i < 8; ++i) {
           a();
           b();
@@ -233,21 +247,25 @@ class Bench {
   }
 
  private:
+  Tensor random(std::initializer_list<int64_t> shape, DType dtype, uint64_t seed) const {
+    return to_device(noise(shape, dtype, seed), device_);
+  }
   Weight prepared(int64_t n, int64_t k) {
     Weight weight;
-    weight.value = noise({n, k}, DType::kF32, 9);
+    weight.value = random({n, k}, DType::kF32, 9);
     ops_->reserve_prepared(weight, precision_.compute);
     ops_->prepare(weight, precision_.compute);
     return weight;
   }
   void add(const std::string& name, const std::function<void()>& run, double flops, double bytes,
            int64_t per_step) {
-    rows_.push_back({name, best_seconds(clock_, run), flops, bytes, per_step});
+    rows_.push_back({name, best_seconds(clock_, ops_->stream(), run), flops, bytes, per_step});
     if (name.find("attention") == std::string::npos) peak_ = std::max(peak_, flops / rows_.back().seconds);
   }
 
   OpsBench b_;
-  ClockNs clock_ = work_clock(b_.threads);
+  Device device_;
+  ClockNs clock_ = clock_of(device_, int(b_.threads));
   Precision precision_;
   ThreadPool pool_;
   Arena workspace_;
@@ -259,7 +277,7 @@ class Bench {
 void print_table(const OpsBench& b, const Bench& bench, double alternation) {
   std::printf("%s, %lld threads, peak of products %.1f GFLOP/s; %s\n", b.precision.c_str(),
               (long long)b.threads, bench.peak() * 1e-9,
-              precision_support(Device::kCpu, Precision::from_name(b.precision).compute).how.c_str());
+              precision_support(device_of(b.device), Precision::from_name(b.precision).compute).how.c_str());
   std::printf("%-44s %9s %9s %7s %7s %5s %9s\n", "operator", "ms", "GFLOP/s", "peak", "GB/s", "x", "ms/step");
   double total = 0, flops = 0;
   for (const Row& row : bench.rows()) {

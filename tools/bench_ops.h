@@ -10,7 +10,7 @@ namespace zoetrope {
 struct OpsBench {
   int64_t threads = 2, tokens = 4096, sample_tokens = 2048;
   int64_t width = 768, heads = 12, ffn = 3072, layers = 12, text_rows = 128, features = 768;
-  std::string precision = "f32";
+  std::string device = "cpu", precision = "f32";
   bool json = false;
 };
 

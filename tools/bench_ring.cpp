@@ -7,6 +7,7 @@
 #include "core/clocks.h"
 #include "tools/bench.h"
 #include "tools/profile_step.h"
+#include "tools/rank_device.h"
 #include "tools/synthetic_batch.h"
 
 namespace zoetrope {
@@ -34,8 +35,9 @@ class RingBench {
         plan_(plan_of_one_ring(rank.comm.size(), tokens_)) {
     batch_ = make_synthetic_batch(plan_, 0, rank.comm.rank(), {tokens_}, model);
     for (Tensor* t : {&q_, &k_, &v_, &out_, &dout_}) *t = matrix(rank.precision.compute);
-    for (Tensor* t : {&dq_, &dk_, &dv_}) *t = Tensor::zeros({rows(), model.width}, rank.precision.wide);
-    lse_ = Tensor::zeros({rows(), model.num_heads}, rank.precision.wide);
+    for (Tensor* t : {&dq_, &dk_, &dv_})
+      *t = Tensor::zeros({rows(), model.width}, rank.precision.wide, rank.device);
+    lse_ = Tensor::zeros({rows(), model.num_heads}, rank.precision.wide, rank.device);
   }
 
   RingRow run(bool backward, int64_t repeats) {
@@ -51,6 +53,7 @@ class RingBench {
         rank_.attention.backward(dq_, dk_, dv_, dout_, q_, k_, v_, out_, lse_, batch_, 0, model_.num_heads,
                                  scale);
       else rank_.attention.forward(out_, lse_, q_, k_, v_, batch_, 0, model_.num_heads, scale);
+      rank_.ops->stream().synchronize();
       if (i == 0) continue;  // first touches
       bytes = rank_.attention.stats().transfer_bytes;
       total.push_back(rank_.comm.all_reduce_max(1e-6 * double(wall_ns() - start)));
@@ -65,9 +68,10 @@ class RingBench {
   Tensor matrix(DType dtype) const {
     const Tensor wide = Tensor::empty({rows(), model_.width}, DType::kF32);
     for (int64_t i = 0; i < wide.size(); ++i) wide.data<float>()[i] = float(i % 31 - 15) / 32;
-    if (dtype == DType::kF32) return wide;
-    const Tensor narrow = Tensor::empty({rows(), model_.width}, dtype);
-    rank_.ops->convert(narrow, wide);
+    const Tensor there = to_device(wide, rank_.device);
+    if (dtype == DType::kF32) return there;
+    const Tensor narrow = Tensor::empty({rows(), model_.width}, dtype, rank_.device);
+    rank_.ops->convert(narrow, there);
     return narrow;
   }
   /// As many exchanges of as many bytes as the ring made, with nothing computed meanwhile.
@@ -97,6 +101,7 @@ class RingBench {
 
 int bench_ring(const BenchOptions& options, Comm& comm) {
   if (comm.size() < 2) throw UsageError("bench ring needs --ranks 2 or more");
+  start_device(options.config, comm);
   const ModelConfig& model = options.config.model;
   std::vector<int64_t> blocks{128, 256, 512, 1024};
   if (options.tokens > 0) blocks = {options.tokens};

@@ -13,6 +13,7 @@
 #include "tools/bench.h"
 #include "tools/gemm_rate.h"
 #include "tools/profile_step.h"
+#include "tools/rank_device.h"
 #include "tools/synthetic_batch.h"
 #include "tools/timed_ops.h"
 
@@ -39,15 +40,15 @@ struct StepShare {
 /// Best rate per shape so far.
 class GemmPeak {
  public:
-  GemmPeak(const ModelConfig& model, const ThreadPool& pool, DType compute, int64_t tokens)
-      : shapes_(model_gemm_shapes(model, tokens)), pool_(pool), compute_(compute) {
+  GemmPeak(const ModelConfig& model, const Rank& rank, int64_t tokens)
+      : shapes_(model_gemm_shapes(model, tokens)), rank_(rank) {
     shapes_.push_back(cubic_gemm_shape(2048));
     shapes_.push_back(cubic_gemm_shape(4096));
   }
   void measure() {
     for (const GemmShape& shape : shapes_) {
       double& best = rates_[shape.name];
-      best = std::max(best, measure_gemm(pool_, shape, compute_, 0.3));
+      best = std::max(best, measure_gemm(*rank_.ops, rank_.pool, shape, rank_.precision.compute, 0.3));
     }
   }
   std::pair<std::string, double> best() const {
@@ -63,14 +64,14 @@ class GemmPeak {
 
  private:
   std::vector<GemmShape> shapes_;
-  const ThreadPool& pool_;
-  DType compute_;
+  const Rank& rank_;
   std::map<std::string, double> rates_;
 };
 
 StepShare measure_share(const BenchOptions& options, const std::string& precision, Comm& comm) {
   TrainConfig config = options.config;
   config.numerics.precision = precision;
+  start_device(config, comm);
   const int64_t tokens = options.tokens > 0 ? options.tokens : kDefaultTokens;
   std::vector<int64_t> lengths;
   for (int64_t left = tokens; left > 0; left -= kSampleTokens)
@@ -93,9 +94,12 @@ StepShare measure_share(const BenchOptions& options, const std::string& precisio
   result.tokens = tokens * comm.size();
   result.parameters = rank.parameters.count();
   result.flops = train_flops(config.model, lengths);
-  GemmPeak peak(config.model, rank.pool, rank.precision.compute, tokens);
+  GemmPeak peak(config.model, rank, tokens);
   std::vector<double> seconds;
-  for (int64_t step = 0; step <= options.steps; ++step) {
+  // Operators of a GPU are only issued: waiting for each is a step of its own, after the timed ones.
+  const int64_t step_of_operators = rank.device == Device::kCpu ? -1 : options.steps + 1;
+  for (int64_t step = 0; step <= std::max(options.steps, step_of_operators); ++step) {
+    timed.wait_for_each(step == step_of_operators);
     if (step % std::max<int64_t>(1, options.steps / 2) == 0) peak.measure();
     timed.reset();
     const int64_t start = wall_ns();
@@ -103,6 +107,11 @@ StepShare measure_share(const BenchOptions& options, const std::string& precisio
         plan, step, loss_count(result.tokens, config.model), comm, rank.flow, rank.attention, rank.sync,
         rank.parameters, [&](int64_t) { return batch; }, *rank.ops);
     rank.optimizer.step(step, done.grad_norm);
+    rank.ops->stream().synchronize();
+    if (step == step_of_operators) {
+      result.ops = timed.times();
+      break;
+    }
     const double wall = comm.all_reduce_max(1e-9 * double(wall_ns() - start));
     if (step == 0) continue;  // it warms up
     if (seconds.empty() || wall < *std::min_element(seconds.begin(), seconds.end()))

@@ -19,6 +19,7 @@ namespace {
 struct HeldoutFlags {
   std::string run, data, train_data, out;
   std::vector<double> sigmas{0.2, 0.3, 0.5, 0.7, 0.9};
+  std::string device;
   bool json = false;
 };
 
@@ -103,7 +104,7 @@ int run_heldout(const HeldoutFlags& flags, Comm& comm) {
              "' were made with different patches");
   int64_t longest = 0;
   for (int64_t tokens : heldout.lengths()) longest = std::max(longest, tokens);
-  OpenedRun run = open_weights(flags.run, comm, longest, 1);
+  OpenedRun run = open_weights(flags.run, comm, longest, 1, flags.device);
   require_same_patch(run.config.model, heldout, flags.data);
   const std::vector<Row> rows = evaluate(flags, heldout, training, run);
   const std::string json =
@@ -136,6 +137,7 @@ Command heldout_command() {
   command.options.add_flag("train-data", flags->train_data,
                            "data set that the simple predictions are fitted on");
   command.options.add_flag("sigmas", flags->sigmas, "noise levels");
+  command.options.add_flag("device", flags->device, "cpu or cuda; empty: as the run was trained");
   command.options.add_flag("out", flags->out, "JSON file to write");
   command.options.add_flag("json", flags->json, "print JSON");
   command.run = [flags] {

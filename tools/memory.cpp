@@ -6,18 +6,18 @@
 #include <thread>
 
 #include "core/check.h"
-#include "core/thread_pool.h"
 #include "model/dit.h"
 #include "model/ops/ops.h"
 #include "model/ops/workspace.h"
 #include "model/params.h"
 #include "parallel/context_attention.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens) {
-  return ops_workspace_bytes(Device::kCpu, num_threads, tokens, config.model.width, config.model.ffn,
-                             config.model.head_width(),
+  return ops_workspace_bytes(device_of(config.numerics.device), num_threads, tokens, config.model.width,
+                             config.model.ffn, config.model.head_width(),
                              Precision::from_name(config.numerics.precision).compute);
 }
 
@@ -43,9 +43,11 @@ int threads_per_rank(const ParallelOptions& options, int ranks_on_node) {
   return std::max(1, cores / std::max(1, ranks_on_node));
 }
 
-int64_t memory_limit(const PlanOptions& options, const CostModel& cost, int64_t ranks_on_node) {
-  if (options.memory_per_rank > 0) return options.memory_per_rank;
+int64_t memory_limit(const TrainConfig& config, const CostModel& cost, int64_t ranks_on_node) {
+  if (config.plan.memory_per_rank > 0) return config.plan.memory_per_rank;
   if (cost.memory_per_rank > 0) return cost.memory_per_rank;
+  const Device device = device_of(config.numerics.device);
+  if (device != Device::kCpu) return device_memory(device);
   const int64_t physical = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   return physical / std::max<int64_t>(1, ranks_on_node) / 10 * 8;
 }
@@ -55,15 +57,16 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   const Precision precision = Precision::from_name(config.numerics.precision);
   const ActivationBytes activations = activation_bytes(config.model, precision);
   const auto workspace = [&](int64_t tokens) {
-    return ops_workspace_in_use(Device::kCpu, num_threads, tokens, config.model.width, config.model.ffn,
-                                config.model.head_width(), precision.compute);
+    return ops_workspace_in_use(device_of(config.numerics.device), num_threads, tokens, config.model.width,
+                                config.model.ffn, config.model.head_width(), precision.compute);
   };
   // Note [Work space of any micro-batch]: the larger of figures that are constant, grow up to some thousand
   // rows and then are constant, or are linear. So it stays below the one at kMany tokens, where the second
   // kind is at its most, and the last kind's slope on top; the library's scratchpad is the fourth kind.
   constexpr int64_t kProbe = 1 << 24, kMany = 1 << 13, kLibrary = 1 << 20;
   const int64_t workspace_per_token = (workspace(2 * kProbe) - workspace(kProbe) + kProbe - 1) / kProbe;
-  const int64_t workspace_fixed = std::max(workspace(kMany), num_threads * kLibrary);
+  const int64_t library = device_of(config.numerics.device) == Device::kCpu ? num_threads * kLibrary : 0;
+  const int64_t workspace_fixed = std::max(workspace(kMany), library);
   const int64_t ring_fixed = ContextAttention::buffer_bytes(config.model, precision, 0);
   const int64_t ring_per_token =
       (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
@@ -93,11 +96,11 @@ Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Wor
   return parts;
 }
 
-MemoryModel expected_memory(const ModelConfig& model, Precision precision, int num_threads,
+MemoryModel expected_memory(const ModelConfig& model, Precision precision, Device device, int num_threads,
                             int64_t max_tokens, int64_t persistent_bytes) {
   const ActivationBytes activations = activation_bytes(model, precision);
-  return {persistent_bytes + ops_workspace_in_use(Device::kCpu, num_threads, max_tokens, model.width,
-                                                  model.ffn, model.head_width(), precision.compute),
+  return {persistent_bytes + ops_workspace_in_use(device, num_threads, max_tokens, model.width, model.ffn,
+                                                  model.head_width(), precision.compute),
           activations.per_token, activations.per_segment};
 }
 
@@ -111,13 +114,11 @@ Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& wo
 
 int64_t state_bytes_of(const TrainConfig& config) {
   const Precision precision = Precision::from_name(config.numerics.precision);
-  const ThreadPool pool(1);
-  Arena arena(0, Device::kCpu, "none");
-  const std::unique_ptr<Ops> ops = make_ops(Device::kCpu, pool, arena);
   const std::vector<Parameter> list = list_parameters(config.model);
   const int64_t count = list.back().offset + list.back().size;
   const int64_t copies = config.optimisation.ema_decay > 0 ? 3 : 2;  // two moments, the moving average
-  return parameter_bytes(config.model, precision, *ops) + copies * count * int64_t(size_of(precision.wide));
+  return parameter_bytes(config.model, precision, device_of(config.numerics.device)) +
+         copies * count * int64_t(size_of(precision.wide));
 }
 
 }  // namespace zoetrope

@@ -28,8 +28,9 @@ Workload workload_of(const std::vector<int64_t>& lengths, int64_t batch, int64_t
 /// Cores of this node divided by its ranks, at least 1, or what the config says.
 int threads_per_rank(const ParallelOptions& options, int ranks_on_node);
 
-/// Bytes that a rank may use: the flag, else the cost file's, else physical memory / ranks less 20 %.
-int64_t memory_limit(const PlanOptions& options, const CostModel& cost, int64_t ranks_on_node);
+/// Bytes that a rank may use: the flag, else the cost file's, else the GPU's (`device_memory`), or physical
+/// memory / ranks less 20 %.
+int64_t memory_limit(const TrainConfig& config, const CostModel& cost, int64_t ranks_on_node);
 
 /// Work space of the operators for this many tokens at a time.
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens);
@@ -41,7 +42,7 @@ Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Wor
 /// What a run is expected to use, where `memory_model_of` gives what must be reserved: work space as the
 /// operators use it on micro-batches of up to `max_tokens`, tensors without padding. `persistent_bytes`:
 /// everything outside the arena.
-MemoryModel expected_memory(const ModelConfig& model, Precision precision, int num_threads,
+MemoryModel expected_memory(const ModelConfig& model, Precision precision, Device device, int num_threads,
                             int64_t max_tokens, int64_t persistent_bytes);
 /// The caps that training derives from them.
 /// Throws: Error with the arithmetic when the longest sample can't fit all ranks together.

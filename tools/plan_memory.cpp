@@ -88,7 +88,7 @@ PlanMemory memory_of_run(const TrainConfig& config, const CostModel& cost, int64
   const int threads = threads_per_rank(config.parallel, int(ranks));
   PlanMemory memory;
   memory.stages = {footprint_of_run(config, threads, workload)};
-  memory.limit = memory_limit(config.plan, cost, ranks);
+  memory.limit = memory_limit(config, cost, ranks);
   memory.limit_source = join_message("from ", memory.limit, " bytes per rank");
   return memory;
 }

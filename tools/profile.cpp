@@ -20,6 +20,7 @@
 #include "tools/launch.h"
 #include "tools/profile_report.h"
 #include "tools/ranges.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
@@ -59,13 +60,12 @@ void set_useful_flops(const ModelConfig& model, CostModel& cost) {
   cost.linear_flops = of(1) - of(0) - cost.quadratic_flops;
 }
 
-double best_gemm(const ThreadPool& pool, const ModelConfig& model, DType compute,
-                 const ProfileProgress& progress) {
+double best_gemm(const Rank& rank, const ModelConfig& model, const ProfileProgress& progress) {
   std::vector<GemmShape> shapes = model_gemm_shapes(model, 2048);
   shapes.push_back(cubic_gemm_shape(2048));
   double best = 0;
   for (const GemmShape& shape : shapes) {
-    const double rate = measure_gemm(pool, shape, compute, 0.25);
+    const double rate = measure_gemm(*rank.ops, rank.pool, shape, rank.precision.compute, 0.25);
     progress(join_message("product ", shape.name, " [", shape.m, " x ", shape.n, " x ", shape.k,
                           "]: ", rate_text(rate)));
     best = std::max(best, rate);
@@ -81,23 +81,27 @@ Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& pr
   result.precision = config.numerics.precision;
   result.model = join_message("width ", config.model.width, ", ", config.model.num_layers, " blocks of ",
                               config.model.num_heads, " heads", config.model.recompute ? ", recompute" : "");
-  ReplayRecorder recorder(work_clock(result.threads));
+  start_device(config, comm);
+  const Device device = device_of(config.numerics.device);
+  ReplayRecorder recorder(clock_of(device, result.threads));
   PassWatch watch(recorder);
   const std::unique_ptr<Comm> recording = make_recording_comm(comm, recorder);
-  const int64_t share = physical_bytes() / result.ranks;
+  const int64_t share =
+      device == Device::kCpu ? physical_bytes() / result.ranks : device_info(device).free_bytes;
   Rank rank(config, *recording, result.threads, profile_workload(config.model), share / 2, std::nullopt,
             nullptr, &watch);
+  watch.stream = rank.ops->stream();
   rank.parameters.initialise(1);
   rank.parameters.prepare();
   result.parameters = rank.parameters.values().size();
 
   CostModel& cost = result.cost;
   cost.name = setup.name.empty() ? "profile" : setup.name;
-  cost.device = processor_name();
+  cost.device = device == Device::kCpu ? processor_name() : device_info(device).name;
   cost.date = today();
   cost.num_layers = config.model.num_layers;
   set_useful_flops(config.model, cost);
-  cost.gemm_flops = best_gemm(rank.pool, config.model, rank.precision.compute, progress);
+  cost.gemm_flops = best_gemm(rank, config.model, progress);
   cost.gemm_flops = -comm.all_reduce_max(-cost.gemm_flops);  // the slowest rank's best
   result.steps = measure_steps(rank, config.model, recorder, watch, setup.seconds, progress);
   ZT_REQUIRE(

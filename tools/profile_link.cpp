@@ -10,6 +10,7 @@
 #include "core/clocks.h"
 #include "tools/median.h"
 #include "tools/profile_step.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
@@ -103,13 +104,14 @@ double measure_all_reduce(const Rank& rank) {
 }
 
 double measure_optimizer(Rank& rank) {
-  const ClockNs clock = work_clock(rank.pool.num_threads());  // ranks may share cores
+  const ClockNs clock = clock_of(rank.device, rank.pool.num_threads());  // ranks may share cores
   std::vector<double> times;
   for (int i = 0; i < 7; ++i) {
     rank.comm.barrier();
     const int64_t start = clock();
     rank.parameters.zero_grads();
     rank.optimizer.step(0, rank.optimizer.grad_norm());
+    rank.ops->stream().synchronize();
     times.push_back(double(clock() - start));
   }
   return mean_over_ranks(rank.comm, median(times));
@@ -119,21 +121,23 @@ double measure_attention(const Rank& rank, const ModelConfig& model, int64_t tok
   const auto matrix = [&] {
     const Tensor wide = Tensor::empty({tokens, model.width}, DType::kF32);
     for (int64_t i = 0; i < wide.size(); ++i) wide.data<float>()[i] = float(i % 29 - 14) / 16;
-    if (rank.precision.compute == DType::kF32) return wide;
-    const Tensor narrow = Tensor::empty({tokens, model.width}, rank.precision.compute);
-    rank.ops->convert(narrow, wide);
+    const Tensor there = to_device(wide, rank.device);
+    if (rank.precision.compute == DType::kF32) return there;
+    const Tensor narrow = Tensor::empty({tokens, model.width}, rank.precision.compute, rank.device);
+    rank.ops->convert(narrow, there);
     return narrow;
   };
   const Tensor q = matrix(), k = matrix(), v = matrix(), out = matrix();
-  const Tensor lse = Tensor::empty({tokens, model.num_heads}, rank.precision.wide);
+  const Tensor lse = Tensor::empty({tokens, model.num_heads}, rank.precision.wide, rank.device);
   const AttentionItem item{0, tokens, 0, tokens};
   const double flops = 4.0 * double(tokens) * double(tokens) * double(model.width);
-  const ClockNs clock = work_clock(rank.pool.num_threads());  // ranks may share cores
+  const ClockNs clock = clock_of(rank.device, rank.pool.num_threads());  // ranks may share cores
   double best = 0, spent = 0;
   for (int64_t calls = 0; calls < 3 || spent < seconds; ++calls) {
     const int64_t start = clock();
     rank.ops->attention(out, lse, q, k, v, {&item, 1}, model.num_heads,
                         1 / std::sqrt(double(model.head_width())), false);
+    rank.ops->stream().synchronize();
     const double took = 1e-9 * double(clock() - start);
     spent += took;
     best = std::max(best, flops / took);

@@ -137,6 +137,7 @@ class StepTimer {
     watch_.on = true;
     rank_.flow.loss_and_gradients(batch, loss_count(tokens, model_));
     watch_.on = false;
+    watch_.stream.synchronize();
     recorder_.end();
     PassTimes times{};
     size_t pass = 0;
@@ -192,6 +193,7 @@ void run_rounds(StepTimer& timer, std::vector<Candidate>& list, double seconds,
 
 void PassWatch::acquire(Unit, Phase phase) {
   if (!on) return;
+  stream.synchronize();
   recorder_.mark(int64_t(phase == Phase::kForward     ? Pass::kForward
                          : phase == Phase::kRecompute ? Pass::kRecompute
                                                       : Pass::kBackward));

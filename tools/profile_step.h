@@ -29,6 +29,7 @@ class PassWatch : public ParameterSource {
   explicit PassWatch(ReplayRecorder& recorder) : recorder_(recorder) {}
   void acquire(Unit unit, Phase phase) override;
   bool on = false;
+  Stream stream;  ///< of the operators: a pass of a GPU ends when it is through
 
  private:
   ReplayRecorder& recorder_;

@@ -26,6 +26,8 @@ TrainConfig config_of(const RunState& state, const std::string& checkpoint);
 
 /// Loads the newest checkpoint of a run (or the checkpoint folder itself), on its EMA when it has one.
 /// Throws: Error naming the folder when there is none, or when `longest_sample` does not fit the memory.
-OpenedRun open_weights(const std::string& run, Comm& comm, int64_t longest_sample, int64_t num_samples);
+/// `device`: instead of the training's, unless empty.
+OpenedRun open_weights(const std::string& run, Comm& comm, int64_t longest_sample, int64_t num_samples,
+                       const std::string& device);
 
 }  // namespace zoetrope

@@ -26,6 +26,7 @@ struct SampleFlags {
   SampleRequest request;
   int64_t frames = 17, seed = 0, ranks = 0;
   double fps = 8;
+  std::string device;
 };
 
 constexpr int64_t kLargestSide = 1 << 16, kMostFrames = 1 << 20;
@@ -131,7 +132,7 @@ int sample(const SampleFlags& flags, Comm& comm) {
   const std::array<int64_t, 3> grid = grid_of(frames, height, width, patch);
   const int64_t tokens = grid[0] * grid[1] * grid[2];
 
-  OpenedRun run = open_weights(flags.run, comm, tokens, 1);
+  OpenedRun run = open_weights(flags.run, comm, tokens, 1, flags.device);
   if (comm.rank() == 0 && count_words(flags.request.prompt) > run.config.model.text_rows)
     log_warning(join_message("the prompt has ", count_words(flags.request.prompt),
                              " words, the model reads the first ", run.config.model.text_rows));
@@ -164,6 +165,7 @@ Command sample_command() {
   command.options.add_flag("guidance", flags->request.guidance, "classifier-free guidance; 1 turns it off");
   command.options.add_flag("shift", flags->request.shift, "timestep shift of the sampling grid");
   command.options.add_flag("seed", flags->seed, "of the noise");
+  command.options.add_flag("device", flags->device, "cpu or cuda; empty: as the run was trained");
   command.options.add_flag("ranks", flags->ranks,
                            "ranks that share the sample; 0: one, or what mpirun or srun gives");
   command.run = [flags] {

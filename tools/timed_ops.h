@@ -24,6 +24,8 @@ class TimedOps final : public Ops {
   /// Since the last `reset`, by the operator's name and, for products, their shape.
   const std::map<std::string, OpTime>& times() const { return times_; }
   void reset() { times_.clear(); }
+  /// Whether every call ends with a wait for its stream, where operators return before they are done.
+  void wait_for_each(bool waits) { waits_ = waits; }
 
   const char* name() const override { return ops_->name(); }
   Device device() const override { return ops_->device(); }
@@ -92,7 +94,12 @@ class TimedOps final : public Ops {
                    double step) const override;
 
  private:
+  /// Runs `work` and books its time.
+  template <class Work>
+  auto timed(const std::string& name, const Work& work) const;
+
   std::unique_ptr<Ops> ops_;
+  bool waits_ = false;
   mutable std::map<std::string, OpTime> times_;
 };
 

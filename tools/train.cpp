@@ -14,6 +14,7 @@
 #include "tools/commands.h"
 #include "tools/launch.h"
 #include "tools/metrics.h"
+#include "tools/rank_device.h"
 #include "tools/run_folder.h"
 #include "tools/run_lock.h"
 #include "tools/train_setup.h"
@@ -94,6 +95,7 @@ int train(TrainSetup& setup, Comm& comm) {
   check_cp(setup.config.plan, comm.size());
   check_bags(setup.config.plan, comm.size());
   const StopSignal stop;
+  start_device(setup.config, comm);
   const Dataset dataset(setup.config.data.data);
   std::optional<RunLock> lock;
   if (comm.rank() == 0) lock.emplace(setup.run);

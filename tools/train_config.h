@@ -59,9 +59,11 @@ struct CheckpointOptions {
 };
 
 struct NumericsOptions {
-  std::string precision = "f32";
+  std::string device = "cpu", precision = "f32";
   int64_t seed = 0;
   void visit(auto&& field) {
+    field("device", device, "what computes; cuda: a GPU for each rank",
+          std::vector<std::string>{"cpu", "cuda"});
     field("precision", precision, "type of the products; everything else is f32",
           std::vector<std::string>{"f32", "bf16"});
     field("seed", seed, "of initialisation, order, noise and dropout");

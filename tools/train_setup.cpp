@@ -17,7 +17,9 @@ namespace {
 constexpr const char* kBuiltInCost = "data-sheet";
 
 /// Names of what computes: results are bit-equal only for the same ones.
-std::string kernel_choices(const TrainConfig& config) { return "cpu/" + config.numerics.precision; }
+std::string kernel_choices(const TrainConfig& config) {
+  return config.numerics.device + "/" + config.numerics.precision;
+}
 
 std::string resolved_toml(const TrainConfig& config) {
   TrainConfig copy = config;
@@ -90,7 +92,7 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
     };
     if (may("cost")) state.cost = cost;
     if (may("memory")) {
-      state.memory_per_rank = memory_limit(setup.config.plan, state.cost, comm.size());
+      state.memory_per_rank = memory_limit(setup.config, state.cost, comm.size());
       state.cluster.tokens_per_slot = 0;  // derived anew below
     }
     state.changes.insert(state.changes.end(), changed.begin(), changed.end());
@@ -98,7 +100,7 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
       for (const std::string& change : changed) log_warning("changed on resume: " + change);
   } else {
     state.cost = cost;
-    state.memory_per_rank = memory_limit(setup.config.plan, cost, comm.size());
+    state.memory_per_rank = memory_limit(setup.config, cost, comm.size());
     if (comm.rank() == 0 && !setup.resume.empty())
       log_info("no checkpoint in '" + setup.run + "' yet: starting at step 1");
     if (comm.rank() == 0) log_info("cost set: " + source);

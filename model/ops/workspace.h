@@ -12,7 +12,10 @@ namespace zoetrope {
 /// `ops_workspace_bytes`, which reserves for whatever the library of products may want besides.
 int64_t ops_workspace_in_use(Device device, int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
                              int64_t head_width, DType compute);
-/// This backend's part of it.
+/// `Ops::prepared_bytes` without operators.
+int64_t ops_prepared_bytes(Device device, int64_t n, int64_t k, DType compute);
+/// This backend's parts of the two.
+int64_t cpu_prepared_bytes(int64_t n, int64_t k, DType compute);
 int64_t cpu_workspace_in_use(int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
                              int64_t head_width, DType compute);
 

@@ -3,9 +3,12 @@
 namespace zoetrope::test {
 namespace {
 
+Device device_of(WholeModel::Backend backend) {
+  return backend == WholeModel::Backend::kCuda ? Device::kCuda : Device::kCpu;
+}
 std::unique_ptr<Ops> ops_for(WholeModel::Backend backend, const ThreadPool& pool, Arena& workspace) {
   if (backend == WholeModel::Backend::kReference) return std::make_unique<ReferenceOps>();
-  return make_ops(Device::kCpu, pool, workspace);
+  return make_ops(device_of(backend), pool, workspace);
 }
 Precision precision_for(WholeModel::Backend backend, Precision precision) {
   return backend == WholeModel::Backend::kReference ? Precision{DType::kF64, DType::kF64} : precision;
@@ -60,6 +63,8 @@ WholeModel::WholeModel(Backend backend, ModelConfig the_config, FlowConfig the_f
                        OptimizerConfig the_optimizer, Precision the_precision, ParallelHooks hooks)
     : config(the_config),
       precision(precision_for(backend, the_precision)),
+      workspace(64 << 20, device_of(backend), "workspace"),
+      arena(64 << 20, device_of(backend), "activations"),
       ops(ops_for(backend, pool, workspace)),
       parameters(config, precision, *ops),
       dit(config, precision, *ops, parameters, hooks, arena),
@@ -67,12 +72,13 @@ WholeModel::WholeModel(Backend backend, ModelConfig the_config, FlowConfig the_f
       optimizer(the_optimizer, parameters, *ops) {
   parameters.initialise(3);
   // Away from special points: some parameters start as zeros, which would hide wrong gradients.
-  const Tensor& values = parameters.values();
+  const Tensor values = to_host(parameters.values());
   for (int64_t i = 0; i < parameters.count(); ++i) {
     const float nudge = 0.1f * normal({9, Purpose::kInitialisation, 1, i});
     if (values.dtype() == DType::kF64) values.data<double>()[i] += nudge;
     else values.data<float>()[i] += nudge;
   }
+  from_host(parameters.values(), values);
   parameters.prepare();
 }
 
@@ -92,7 +98,8 @@ void WholeModel::train_step(int64_t step, const std::vector<MicroBatch>& waves) 
   optimizer.step(step, optimizer.grad_norm());
 }
 
-std::vector<double> to_doubles(const Tensor& flat) {
+std::vector<double> to_doubles(const Tensor& tensor) {
+  const Tensor flat = to_host(tensor);
   std::vector<double> values;
   for (int64_t i = 0; i < flat.size(); ++i)
     values.push_back(flat.dtype() == DType::kF64 ? flat.data<double>()[i] : double(flat.data<float>()[i]));

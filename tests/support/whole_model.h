@@ -1,4 +1,4 @@
-// A whole small model on one rank, on the double reference or on the CPU backend, and micro-batches for it.
+// A whole small model on one rank, on the double reference or on a backend, and micro-batches for it.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ MicroBatch pack_whole(const std::vector<SampleSpec>& samples, const ModelConfig&
 
 /// Parameters, network, flow and optimizer, put together; no parameter stays at a special value.
 struct WholeModel {
-  enum class Backend { kReference, kCpu };
+  enum class Backend { kReference, kCpu, kCuda };
   WholeModel(Backend backend, ModelConfig config, FlowConfig flow = {}, OptimizerConfig optimizer = {},
              Precision precision = {}, ParallelHooks hooks = {});
 
@@ -46,8 +46,7 @@ struct WholeModel {
   ModelConfig config;
   Precision precision;
   ThreadPool pool{2};
-  Arena workspace{64 << 20, Device::kCpu, "workspace"};
-  Arena arena{64 << 20, Device::kCpu, "activations"};
+  Arena workspace, arena;
   std::unique_ptr<Ops> ops;
   Parameters parameters;
   Dit dit;
@@ -55,7 +54,7 @@ struct WholeModel {
   Optimizer optimizer;
 };
 
-/// Elements of a flat f32 or f64 tensor.
+/// Elements of a flat f32 or f64 tensor, wherever it is.
 std::vector<double> to_doubles(const Tensor& flat);
 
 }  // namespace zoetrope::test

@@ -5,6 +5,7 @@
 #include "model/ops/cpu/products.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/tiles.h"
+#include "model/ops/workspace.h"
 
 namespace zoetrope {
 namespace {
@@ -23,6 +24,12 @@ Tensor plain_weight(const Weight& weight, DType compute) {
   return compute == DType::kF32 ? weight.value : weight.forward;
 }
 
+int64_t prepared_bytes_in(Bf16Products way, int64_t n, int64_t k, DType compute) {
+  if (compute == DType::kF32) return 0;
+  if (way == Bf16Products::kPanels) return 2 * Panels{n, k}.elements() * int64_t(sizeof(bf16));
+  return n * k * int64_t(way == Bf16Products::kLibrary ? sizeof(bf16) : sizeof(float));
+}
+
 }  // namespace
 
 Bf16Products best_bf16_products() {
@@ -30,10 +37,11 @@ Bf16Products best_bf16_products() {
   return has_native_bf16() ? Bf16Products::kLibrary : Bf16Products::kWidened;
 }
 
+int64_t cpu_prepared_bytes(int64_t n, int64_t k, DType compute) {
+  return prepared_bytes_in(best_bf16_products(), n, k, compute);
+}
 int64_t CpuOps::prepared_bytes(int64_t n, int64_t k, DType compute) const {
-  if (compute == DType::kF32) return 0;
-  if (bf16_products_ == Bf16Products::kPanels) return 2 * Panels{n, k}.elements() * int64_t(sizeof(bf16));
-  return n * k * int64_t(bf16_products_ == Bf16Products::kLibrary ? sizeof(bf16) : sizeof(float));
+  return prepared_bytes_in(bf16_products_, n, k, compute);
 }
 
 void CpuOps::reserve_prepared(Weight& weight, DType compute) const {

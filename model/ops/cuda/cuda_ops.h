@@ -5,10 +5,11 @@
 
 #include <memory>
 
-#include "model/ops/backends.h"
 #include "model/ops/ops.h"
 
 namespace zoetrope {
+
+class CudaProducts;  // cuBLASLt behind a wall: only products.cu sees it
 
 class CudaOps final : public Ops {
  public:
@@ -78,17 +79,15 @@ class CudaOps final : public Ops {
              const Tensor& grad, const AdamwStep& step) const override;
 
  private:
+  /// The weight [N, K] in the type of products.
+  Tensor operand_of(const char* op, const Weight& weight, DType compute) const;
   /// Waits for a number in device memory.
   double read(const double* on_device) const;
 
   Arena& workspace_;
   Stream stream_{Device::kCuda};
+  std::unique_ptr<CudaProducts> products_;
   std::shared_ptr<void> readback_;  ///< page-locked memory of one number
 };
-
-/// This backend's part of `ops_workspace_bytes`, `ops_workspace_in_use` and `precision_support`.
-int64_t cuda_workspace_bytes(const WorkspaceSizes& sizes);
-int64_t cuda_workspace_in_use(const WorkspaceSizes& sizes);
-PrecisionSupport cuda_precision_support(DType compute);
 
 }  // namespace zoetrope

@@ -8,21 +8,12 @@
 #include "model/ops/cuda/launch.h"
 #include "model/ops/cuda/rows.h"
 #include "model/ops/cuda/segment_sums.cuh"
+#include "model/ops/cuda/sizes.h"
 
 namespace zoetrope::cuda {
 
-/// Rows per block: 16 at least, so that short inputs have blocks for many processors; at most 512 blocks,
-/// some four for each processor, which bounds the work space. They depend on the number of rows alone.
-inline constexpr int64_t kMinBlockRows = 16, kMaxRowBlocks = 512;
 inline int64_t block_rows_of(int64_t num_rows) {
-  return std::max(kMinBlockRows, ceil_div(num_rows, kMaxRowBlocks));
-}
-
-/// Work space of sums over [num_rows, width] matrices, `num` at a time. Units: bytes.
-inline int64_t segment_sums_bytes(int64_t num_rows, int64_t width, int64_t num) {
-  const int64_t blocks = std::min(kMaxRowBlocks, ceil_div(num_rows, kMinBlockRows));
-  return Arena::padded(2 * blocks * num * ceil_div(width, 8) * 8 * int64_t(sizeof(float))) +
-         Arena::padded(2 * blocks * int64_t(sizeof(int32_t)));
+  return std::max(kCudaBlockRows, ceil_div(num_rows, kCudaRowBlocks));
 }
 
 /// Sums of kNum matrices [num_rows >= 1, width] into `out` (rows of segments, or vectors without `segment`).

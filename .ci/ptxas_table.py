@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Registers, stack and spills of every CUDA kernel on every architecture, as ptxas reports them.
+
+ptxas_table.py [--nvcc NVCC] [--architectures 80,90,100] [--jobs N] [FILE.cu ...]
+
+Exits with 1 when a kernel spills more bytes than .ci/ptxas_spills.txt records for it (none, when it has no line
+there); a line is ARCHITECTURE BYTES KERNEL. Kernels that spill less than recorded are named, so that the record
+can be lowered. Exits with 2 when a file does not compile.
+"""
+import argparse, collections, concurrent.futures, glob, os, re, subprocess, sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RECORD = os.path.join(ROOT, ".ci", "ptxas_spills.txt")
+Usage = collections.namedtuple("Usage", "registers stack spills shared")
+
+
+def compile_file(nvcc, architecture, path):
+    """Usage by mangled kernel name of one file on one architecture."""
+    command = [nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-O3", "-DNDEBUG", "-I", ROOT, f"-arch=sm_{architecture}",
+               "-cubin", "-Xptxas", "-v", "-o", os.devnull, os.path.join(ROOT, path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.stderr.write(done.stderr)
+        print(f"error: {path} does not compile for sm_{architecture}", file=sys.stderr)
+        sys.exit(2)
+    return parse(done.stderr)
+
+
+def parse(report):
+    found, kernel, stack, spills = {}, None, 0, 0
+    for line in report.splitlines():
+        if match := re.search(r"Compiling entry function '(\S+)' for 'sm_", line):
+            kernel, stack, spills = match[1], 0, 0
+        elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            if kernel:
+                stack, spills = int(match[1]), int(match[2]) + int(match[3])
+        elif (match := re.search(r"Used (\d+) registers", line)) and kernel:
+            shared = re.search(r"(\d+) bytes smem", line)
+            found[kernel] = Usage(int(match[1]), stack, spills, int(shared[1]) if shared else 0)
+            kernel = None
+    return found
+
+
+def demangle(names):
+    """Readable names without parameters and namespaces."""
+    text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    short = []
+    for line in text.splitlines():
+        name = line.replace("(anonymous namespace)::", "").replace("zoetrope::cuda::", "").replace("zoetrope::", "")
+        depth, end = 0, len(name)
+        for at, letter in enumerate(name):  # up to the parenthesis of the parameters
+            depth += (letter == "<") - (letter == ">")
+            if letter == "(" and depth == 0:
+                end = at
+                break
+        short.append(re.sub(r"\((\w+)\)", "", name[:end]).removeprefix("void "))
+    return dict(zip(names, short))
+
+
+def read_record():
+    record = {}
+    if os.path.exists(RECORD):
+        for line in open(RECORD):
+            if line.strip() and not line.startswith("#"):
+                architecture, spills, kernel = line.split(maxsplit=2)
+                record[architecture, kernel.strip()] = int(spills)
+    return record
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nvcc", default="nvcc")
+    parser.add_argument("--architectures", default="80,90,100")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    files = options.files or sorted(glob.glob("model/ops/cuda/*.cu"))
+    architectures = options.architectures.split(",")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = {(path, arch): pool.submit(compile_file, options.nvcc, arch, path) for path in files for arch in architectures}
+        results = {key: run.result() for key, run in runs.items()}
+    record, worse, better, kernels = read_record(), [], [], 0
+    print(f"{'kernel':<72}" + "".join(f"{'sm_' + arch:>24}" for arch in architectures))
+    print(f"{'':<72}" + "registers shared spills".rjust(24) * len(architectures))
+    for path in files:
+        names = sorted({name for arch in architectures for name in results[path, arch]})
+        if not names:
+            continue
+        print(path)
+        short = demangle(names)
+        for name in sorted(names, key=short.get):
+            kernels += 1
+            row = f"  {short[name]:<70}"
+            for arch in architectures:
+                usage = results[path, arch].get(name)
+                row += f"{usage.registers:>11}{usage.shared:>7}{usage.spills:>6}" if usage else f"{'-':>24}"
+                if usage:
+                    allowed = record.get((arch, short[name]), 0)
+                    (worse if usage.spills > allowed else better if usage.spills < allowed else []).append(
+                        f"{short[name]} on sm_{arch}: spills {usage.spills} bytes, recorded {allowed}")
+            print(row.rstrip())
+    print(f"{kernels} kernels in {len(files)} files")
+    for line in better:
+        print("less than recorded: " + line)
+    for line in worse:
+        print("error: " + line, file=sys.stderr)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
