@@ -18,7 +18,7 @@ class CudaUnderTest final : public OpsUnderTest {
   explicit CudaUnderTest(uint64_t seed = 1) : OpsUnderTest(kEvery), seed_(seed) {
     simt::reset_devices();
     register_cuda_backend();
-    workspace_ = std::make_unique<Arena>(int64_t(16) << 20, Device::kCuda, "test");
+    workspace_ = std::make_unique<Arena>(int64_t(64) << 20, Device::kCuda, "test");
     ops_ = make_ops(Device::kCuda, pool_, *workspace_);
   }
 

@@ -12,6 +12,7 @@
 
 namespace zoetrope::cuda {
 
+/// Rows of a block; they depend on the number of rows alone.
 inline int64_t block_rows_of(int64_t num_rows) {
   return std::max(kCudaBlockRows, ceil_div(num_rows, kCudaRowBlocks));
 }
