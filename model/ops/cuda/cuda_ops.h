@@ -80,7 +80,7 @@ class CudaOps final : public Ops {
 
  private:
   /// The weight [N, K] in the type of products.
-  Tensor operand_of(const char* op, const Weight& weight, DType compute) const;
+  Tensor product_weight(const char* op, const Weight& weight, DType compute) const;
   /// Waits for a number in device memory.
   double read(const double* on_device) const;
 

@@ -30,7 +30,7 @@ void CudaOps::reserve_prepared(Weight& weight, DType compute) const {
   if (compute != DType::kF32) weight.forward = Tensor::empty({N, K}, compute, Device::kCuda);
 }
 
-Tensor CudaOps::operand_of(const char* op, const Weight& weight, DType compute) const {
+Tensor CudaOps::product_weight(const char* op, const Weight& weight, DType compute) const {
   const int64_t N = weight.value.rows(), K = weight.value.row_size();
   check_wide(op, "weight", weight.value, N, K);
   if (compute == DType::kF32) return weight.value;
@@ -41,7 +41,7 @@ Tensor CudaOps::operand_of(const char* op, const Weight& weight, DType compute) 
 }
 
 void CudaOps::prepare(const Weight& weight, DType compute) const {
-  const Tensor operand = operand_of("prepare", weight, compute);
+  const Tensor operand = product_weight("prepare", weight, compute);
   if (compute != DType::kF32) convert(operand, weight.value);
 }
 
@@ -51,7 +51,7 @@ void CudaOps::linear(const Tensor& y, const Tensor& x, const Weight& weight, con
   check_matrix(op, "x", x, T, K);
   check_matrix(op, "y", y, T, N);
   check_output(op, "y", y, x);
-  const Tensor w = operand_of(op, weight, x.dtype());
+  const Tensor w = product_weight(op, weight, x.dtype());
   if (bias.defined()) check_vector(op, "bias", bias, N);
   if (T == 0) return;
   const ArenaScope scope(workspace_);
@@ -69,7 +69,7 @@ void CudaOps::linear_backward_input(const Tensor& dx, const Tensor& dy, const We
   check_matrix(op, "dy", dy, T, N);
   check_matrix(op, "dx", dx, T, K);
   check_output(op, "dx", dx, dy);
-  products_->run(dx, {dy}, {operand_of(op, weight, dy.dtype())}, {}, false, workspace_, stream_);
+  products_->run(dx, {dy}, {product_weight(op, weight, dy.dtype())}, {}, false, workspace_, stream_);
 }
 
 void CudaOps::linear_backward_weight(const Tensor& dweight, const Tensor& dbias, const Tensor& dy,
