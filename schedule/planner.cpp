@@ -42,14 +42,9 @@ void check_batch(const std::vector<int64_t>& lengths, const Cluster& cluster) {
 
 int64_t fastest_cp(const std::string& planner, const std::vector<int64_t>& lengths, const CostModel& cost,
                    const Cluster& cluster) {
-  int64_t best = 0, best_ns = INT64_MAX;
-  if (planner == "static-balanced") best = best_static_balanced(lengths, cost, cluster, INT64_MAX).cp;
-  else
-    for (int64_t cp : feasible_cp_sizes(lengths, cluster)) {
-      const int64_t total =
-          makespan_of(plan_with_cp(planner, lengths, cost, cluster, cp), cost, cluster.execution).total_ns;
-      if (total < best_ns) best = cp, best_ns = total;
-    }
+  const int64_t best = planner == "static-balanced"
+                           ? best_static_balanced(lengths, cost, cluster, INT64_MAX).cp
+                           : best_static(lengths, cost, cluster).cp;
   ZT_REQUIRE(best > 0, "plan: no CP size that divides ", cluster.num_slots, " ranks fits the samples into ",
              cluster.tokens_per_slot, " tokens per rank");
   return best;

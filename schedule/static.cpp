@@ -284,6 +284,41 @@ StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const Cos
   return best;
 }
 
+namespace {
+
+/// The least that a static plan in arrival order takes: its fullest group's least work, over its members.
+int64_t least_static_ns(const std::vector<int64_t>& lengths, const FixedCost& cost, const Cluster& cluster,
+                        int64_t cp) {
+  std::vector<int64_t> work(size_t(cluster.num_slots / cp), 0);
+  int64_t last = 0, last_work = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] != last) last = lengths[i], last_work = least_mean_ns(cost, last, cp);
+    work[i % work.size()] += last_work;
+  }
+  return *std::max_element(work.begin(), work.end()) / cp + cost.allreduce;
+}
+
+}  // namespace
+
+StaticChoice best_static(const std::vector<int64_t>& lengths, const CostModel& cost_model,
+                         const Cluster& cluster) {
+  const FixedCost cost(cost_model);
+  std::vector<std::pair<int64_t, int64_t>> by_least;  // as above
+  for (int64_t cp : feasible_cp_sizes(lengths, cluster))
+    by_least.emplace_back(least_static_ns(lengths, cost, cluster, cp), cp);
+  std::sort(by_least.begin(), by_least.end());
+  StaticChoice best{0, INT64_MAX, {}};
+  for (const auto& [least, cp] : by_least) {
+    if (least > best.total_ns) break;
+    Plan plan = plan_static(lengths, cluster, cp);
+    choose_exchanges(plan, cost);
+    const int64_t total = makespan_of(plan, cost_model, cluster.execution).total_ns;
+    if (total < best.total_ns || (total == best.total_ns && cp < best.cp))
+      best = {cp, total, std::move(plan)};
+  }
+  return best;
+}
+
 std::vector<int64_t> feasible_cp_sizes(const std::vector<int64_t>& lengths, const Cluster& cluster) {
   const int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   std::vector<int64_t> sizes;

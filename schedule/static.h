@@ -21,11 +21,13 @@ int64_t least_static_balanced_ns(const std::vector<int64_t>& sorted_lengths, con
 bool work_exceeds(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost, const Cluster& cluster,
                   int64_t cp, int64_t give_up_ns);
 
-/// A balanced static plan and its size; size 0: there is none.
+/// A static plan and its size; size 0: there is none.
 struct StaticChoice {
   int64_t cp = 0, total_ns = 0;
   Plan plan;
 };
+/// The fastest size in arrival order, the least of equals; plans are made only for sizes that may be it.
+StaticChoice best_static(const std::vector<int64_t>& lengths, const CostModel& cost, const Cluster& cluster);
 /// The fastest one of any feasible size that takes less than `below_ns` and has at most `most_shards` shards.
 StaticChoice best_static_balanced(const std::vector<int64_t>& lengths, const CostModel& cost,
                                   const Cluster& cluster, int64_t below_ns, int64_t most_shards = INT64_MAX);

@@ -22,48 +22,14 @@ struct Problem {
   Cluster cluster;
 };
 
-/// The least that a static plan in arrival order takes: its fullest group's least work, over its members.
-int64_t least_static_ns(const Problem& problem, const FixedCost& cost, int64_t cp) {
-  std::vector<int64_t> work(size_t(problem.cluster.num_slots / cp), 0);
-  int64_t last = 0, last_work = 0;
-  for (size_t i = 0; i < problem.lengths.size(); ++i) {
-    const int64_t tokens = problem.lengths[i];
-    if (tokens != last) {
-      last = tokens;
-      last_work = cp == 1 ? cost.whole(tokens) : least_split_work(cost, tokens, cp);
-    }
-    work[i % work.size()] += last_work;
-  }
-  return *std::max_element(work.begin(), work.end()) / cp + cost.allreduce;
-}
-
-/// The fastest size in arrival order; plans are made only for sizes that may be it.
-StaticChoice best_static(const Problem& problem) {
-  const FixedCost cost(problem.cost);
-  std::vector<std::pair<int64_t, int64_t>> by_least;
-  for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster))
-    by_least.emplace_back(least_static_ns(problem, cost, cp), cp);
-  std::sort(by_least.begin(), by_least.end());
-  StaticChoice best{0, INT64_MAX, {}};
-  for (const auto& [least, cp] : by_least) {
-    if (least > best.total_ns) break;
-    Plan plan = make_plan({"static", cp}, problem.lengths, problem.cost, problem.cluster);
-    const int64_t total = makespan_of(plan, problem.cost, problem.cluster.execution).total_ns;
-    if (total < best.total_ns || (total == best.total_ns && cp < best.cp))
-      best = {cp, total, std::move(plan)};
-  }
+StaticChoice choice_of(const Problem& problem, const std::string& planner) {
+  if (!fixes_cp_size(planner))
+    return {0, 0, make_plan({planner, 0}, problem.lengths, problem.cost, problem.cluster)};
+  StaticChoice best = planner == "static"
+                          ? best_static(problem.lengths, problem.cost, problem.cluster)
+                          : best_static_balanced(problem.lengths, problem.cost, problem.cluster, INT64_MAX);
   ZT_REQUIRE(best.cp > 0, "no CP size fits the longest sample");
   return best;
-}
-
-StaticChoice choice_of(const Problem& problem, const std::string& planner) {
-  if (planner == "static") return best_static(problem);
-  if (planner == "static-balanced") {
-    StaticChoice best = best_static_balanced(problem.lengths, problem.cost, problem.cluster, INT64_MAX);
-    ZT_REQUIRE(best.cp > 0, "no CP size fits the longest sample");
-    return best;
-  }
-  return {0, 0, make_plan({planner, 0}, problem.lengths, problem.cost, problem.cluster)};
 }
 
 /// Adds one step; on failure the planner has no figure for the pool.

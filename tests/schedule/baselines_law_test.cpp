@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "schedule/bound.h"
 #include "schedule/planner.h"
+#include "schedule/static.h"
 #include "tests/support/plan_check.h"
 #include "tests/support/random_cost.h"
 #include "tests/support/rounds.h"
@@ -41,6 +42,25 @@ Problem draw_problem(std::mt19937_64& random) {
     problem.lengths.push_back(std::clamp<int64_t>(tokens, 1, most));
   }
   return problem;
+}
+
+TEST(Rivals, TheBestStaticSizeIsTheBestOfAllSizes) {
+  const uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (int run = 0; run < rounds(400); ++run) {
+    const Problem problem = draw_problem(random);
+    const CostModel cost = random_cost(random);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << " run " << run);
+    int64_t best_cp = 0, best_ns = INT64_MAX;
+    for (int64_t cp : feasible_cp_sizes(problem.lengths, problem.cluster)) {
+      const Plan plan = make_plan({"static", cp}, problem.lengths, cost, problem.cluster);
+      const int64_t total = makespan_of(plan, cost, problem.cluster.execution).total_ns;
+      if (total < best_ns) best_cp = cp, best_ns = total;
+    }
+    const StaticChoice found = best_static(problem.lengths, cost, problem.cluster);
+    ASSERT_EQ(found.cp, best_cp);
+    ASSERT_EQ(found.total_ns, best_ns);
+  }
 }
 
 TEST(Rivals, PlanWhatFitsOnAnyPool) {
