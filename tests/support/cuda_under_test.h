@@ -21,6 +21,7 @@ class CudaUnderTest final : public OpsUnderTest {
     workspace_ = std::make_unique<Arena>(int64_t(64) << 20, Device::kCuda, "test");
     ops_ = make_ops(Device::kCuda, pool_, *workspace_);
   }
+  Arena& workspace() const { return *workspace_; }
 
  private:
   void for_each_order(const std::function<void(const Ops&, const std::string&)>& f) const override {

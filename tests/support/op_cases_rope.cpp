@@ -150,6 +150,12 @@ void check_rms_norm_rope(const OpsUnderTest& backend) {
             if (compute == DType::kF32 && backend.takes_next())
               check_case({compute, T, H, K, layout, rotated, true}, backend);
           }
+  // Rows that several warps share.
+  for (const Layout layout : kLayouts) {
+    check_case({DType::kF32, 40, 5, 136, layout, true, false}, backend);
+    check_case({DType::kBF16, 20, 4, 260, layout, true, false}, backend);
+    check_case({DType::kF32, 20, 3, 343, layout, false, true}, backend);
+  }
 }
 
 }  // namespace zoetrope::test

@@ -2,15 +2,15 @@
 // (map.cuh); where column sums are wanted, a pack of columns of some rows (Note [Segment sums]).
 //
 // Napkin, bytes an element (compute type bf16), x and y of the residual stream f32:
-//   activate                 x 2, y 2              4   20 FLOP, two of them at a sixteenth of the rate
+//   activate                 x 2, y 2              4   20 FLOP, two of them at an eighth of the rate
 //   activate_backward        dy 2, x 2, dx 2       6   26 FLOP, as above
 //   gate_residual            x 4, branch 2, y 4   10    2 FLOP
 //   gate_residual_backward   dy 4, branch 2, dbranch 2   8   3 FLOP
 //   convert f32 to bf16      x 4, y 2              6
 //   add                      y 4 + 4, x 4         12
 //   column_sums              dy 2                  2
-// Expected: 90 % of the copy bandwidth; the activations' exponential and division take 1.0 clock for eight
-// elements a thread and a processor of 128 lanes, their memory 1.5 (132 processors at 1.7 GHz, 4.8 TB/s).
+// Expected: 90 % of the copy bandwidth. For eight elements of an activation a multiprocessor takes 1.0 clock
+// for exponentials and divisions, sixteen a clock, and 1.5 for memory (132 of them at 1.7 GHz, 4.8 TB/s).
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/column_sums.h"
 #include "model/ops/cuda/cuda_ops.h"
