@@ -28,6 +28,7 @@ void fill_nan(const Tensor& tensor) {
 struct Tensors {
   Tensor qkv, dout, out, lse, dq, dk, dv;
   int64_t width;
+  std::array<Tensor*, 7> all() { return {&qkv, &dout, &out, &lse, &dq, &dk, &dv}; }
   Tensor q() const { return qkv.columns(0, width); }
   Tensor k() const { return qkv.columns(width, 2 * width); }
   Tensor v() const { return qkv.columns(2 * width, 3 * width); }
@@ -99,12 +100,14 @@ RingOutcome run_ring_case(const RingCase& ring_case, Comm& comm, const Ops& ops,
   if (fault == PlantedFault::kLoseGradient) attention.plant_fault(RingFault::kLoseGradient);
   attention.begin_wave(ring_case.plan, 0);
   const MicroBatch batch = layout_of(ring_case.plan, 0, comm.rank(), ring_case.lengths);
-  const Tensors t =
+  Tensors t =
       make_tensors(ring_case, batch, precision, fault == PlantedFault::kShiftedRows && comm.rank() == 0);
+  for (Tensor* each : t.all()) *each = to_device(*each, ops.device());
   const double scale = 1 / std::sqrt(double(ring_case.head_width));
   attention.forward(t.out, t.lse, t.q(), t.k(), t.v(), batch, 0, ring_case.heads, scale);
   attention.backward(t.dq, t.dk, t.dv, t.dout, t.q(), t.k(), t.v(), t.out, t.lse, batch, 0, ring_case.heads,
                      scale);
+  for (Tensor* each : t.all()) *each = to_host(*each);
   RingOutcome outcome;
   outcome.stats = attention.stats();
   for (const Tensor* tensor : {&t.out, &t.lse, &t.dq, &t.dk, &t.dv}) {
