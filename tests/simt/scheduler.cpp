@@ -7,6 +7,9 @@
 
 #include "tests/simt/machine.h"
 #include "tests/simt/sanitizer.h"
+#if defined(__BMI2__)
+#include <immintrin.h>
+#endif
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -28,14 +31,37 @@ std::atomic<uint64_t> seed_of_launches{0};
 constexpr uint64_t kLivelockYields = sanitizer::kThread ? 20'000 : 200'000;
 
 int nth_bit(uint32_t bits, uint32_t n) {
+#if defined(__BMI2__)
+  return std::countr_zero(_pdep_u32(1u << n, bits));
+#else
   for (; n > 0; --n) bits &= bits - 1;
   return std::countr_zero(bits);
+#endif
+}
+
+/// splitmix64.
+uint64_t next_random() {
+  uint64_t z = machine.random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/// One of the set bits, by 32 random bits.
+int random_bit(uint32_t bits, uint32_t random) {
+  return nth_bit(bits, uint32_t(uint64_t(random) * uint32_t(std::popcount(bits)) >> 32));
 }
 
 /// `preferred` of `all`, or all when that leaves none.
 uint32_t prefer(uint32_t all, uint32_t preferred) { return (all & preferred) != 0 ? all & preferred : all; }
 
-int draw_bit(uint32_t bits) { return nth_bit(bits, draw(uint32_t(std::popcount(bits)))); }
+/// A ready thread, of the preferred warps and lanes if there is one.
+Thread* random_thread(uint32_t warps, uint32_t lanes) {
+  const uint64_t random = next_random();
+  const int warp = random_bit(prefer(machine.ready_warps, warps), uint32_t(random));
+  const int lane = random_bit(prefer(machine.warps[warp].ready, lanes), uint32_t(random >> 32));
+  return &machine.threads[warp * kLanes + lane];
+}
 
 /// The thread that runs next, or null when none can. In a random order some warps and lanes lag as far behind
 /// the others as barriers let them.
@@ -43,10 +69,7 @@ Thread* next_thread() {
   Machine& m = machine;
   if (m.ready_warps == 0) return nullptr;
   const int mine = m.current == nullptr ? 0 : m.current->warp();
-  if (m.seed != 0) {
-    const int warp = draw_bit(prefer(m.ready_warps, m.random_order.fast_warps));
-    return &m.threads[warp * kLanes + draw_bit(prefer(m.warps[warp].ready, m.random_order.fast_lanes))];
-  }
+  if (m.seed != 0) return random_thread(m.random_order.fast_warps, m.random_order.fast_lanes);
   // This warp as long as it can run, then the next ones in turn.
   const int warp = std::countr_zero(prefer(m.ready_warps, ~((1u << mine) - 1)));
   return &m.threads[warp * kLanes + std::countr_zero(m.warps[warp].ready)];
@@ -54,10 +77,7 @@ Thread* next_thread() {
 
 /// Loops that wait must give all others their turn: any ready thread, or in order the next one in a circle.
 Thread* thread_after(const Thread& thread) {
-  if (machine.seed != 0) {
-    const int warp = draw_bit(machine.ready_warps);
-    return &machine.threads[warp * kLanes + draw_bit(machine.warps[warp].ready)];
-  }
+  if (machine.seed != 0) return random_thread(~0u, ~0u);
   for (int step = 1; step < machine.num_threads; ++step) {
     Thread& other = machine.threads[(thread.index + step) % machine.num_threads];
     if (other.state == State::kReady) return &other;
@@ -224,13 +244,7 @@ void run_blocks() {
 
 }  // namespace
 
-uint32_t draw(uint32_t bound) {
-  // splitmix64, and the high half of a product instead of a remainder.
-  uint64_t z = machine.random += 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return uint32_t(((z ^ (z >> 31)) >> 32) * bound >> 32);
-}
+uint32_t draw(uint32_t bound) { return uint32_t((next_random() >> 32) * bound >> 32); }
 
 void make_ready(int warp, uint32_t lanes) {
   if (lanes == 0) return;
