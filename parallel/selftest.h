@@ -21,8 +21,10 @@ struct SelftestOptions {
   Precision precision;
   uint64_t seed = 1;
   int64_t random_plans = 6;
+  int64_t every = 1;  ///< of so many cases one is run: some backends are slow in tests
   SelftestFault fault = SelftestFault::kNone;
-  /// Backend under test; empty: the CPU's.
+  Device device = Device::kCpu;
+  /// Backend under test; empty: the device's.
   std::function<std::unique_ptr<Ops>(const ThreadPool&, Arena&)> make_backend;
 };
 

@@ -113,7 +113,7 @@ struct SelftestModel::State {
   Comm& comm;
   ModelConfig config = tiny_model();
   ThreadPool pool{1};
-  Arena arena{0, Device::kCpu, "selftest"};
+  Arena arena;
   std::unique_ptr<Ops> ops;
   Parameters parameters;
   BlockedAttention blocked;
@@ -130,7 +130,8 @@ struct SelftestModel::State {
   State(const SelftestOptions& the_options, Comm& the_comm, int64_t max_tokens)
       : options(the_options),
         comm(the_comm),
-        ops(options.make_backend ? options.make_backend(pool, arena) : make_ops(Device::kCpu, pool, arena)),
+        arena(0, options.device, "selftest"),
+        ops(options.make_backend ? options.make_backend(pool, arena) : make_ops(options.device, pool, arena)),
         parameters(config, options.precision, *ops),
         blocked(*ops, arena, options.precision),
         ring(*ops, comm, arena, config, options.precision, max_tokens),
@@ -143,7 +144,7 @@ struct SelftestModel::State {
 
   int64_t features() const { return config.in_features(); }
   std::vector<double> gradients() const {
-    const Tensor& grads = parameters.grads();
+    const Tensor grads = to_host(parameters.grads());
     std::vector<double> values(static_cast<size_t>(grads.size()));
     for (int64_t i = 0; i < grads.size(); ++i)
       values[size_t(i)] =
@@ -161,7 +162,7 @@ SelftestModel::SelftestModel(const SelftestOptions& options, Comm& comm, int64_t
   s.arena.reserve(activation_bytes(s.config, options.precision).of(max_tokens, max_segments) + hooks +
                   (options.make_backend
                        ? 0  // brings its own work space
-                       : ops_workspace_bytes(Device::kCpu, 1, max_tokens, s.config.width, s.config.ffn,
+                       : ops_workspace_bytes(options.device, 1, max_tokens, s.config.width, s.config.ffn,
                                              s.config.head_width(), options.precision.compute)));
   s.parameters.initialise(options.seed);
   s.parameters.prepare();

@@ -26,9 +26,11 @@ void TransferWatch::add(const Event& done, std::string what) {
   under_way_.push_back({done, std::move(what), Clock::now()});
 }
 
-std::string TransferWatch::look() {
-  while (!under_way_.empty() && under_way_.front().done.complete()) under_way_.pop_front();
+std::string TransferWatch::look(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();  // who adds a transfer may hold what the transport is asked under
   std::string error = actions_.peer_error();
+  lock.lock();
+  while (!under_way_.empty() && under_way_.front().done.complete()) under_way_.pop_front();
   if (!error.empty() || under_way_.empty()) return error;
   const UnderWay& oldest = under_way_.front();
   const double seconds = std::chrono::duration<double>(Clock::now() - oldest.since).count();
@@ -43,7 +45,7 @@ void TransferWatch::run(int device_index) {
   try {
     select_device(device_, device_index);
     std::unique_lock<std::mutex> lock(mutex_);
-    while (failure.empty() && !ended_.wait_for(lock, pause, [this] { return end_; })) failure = look();
+    while (failure.empty() && !ended_.wait_for(lock, pause, [this] { return end_; })) failure = look(lock);
   } catch (const std::exception& error) { failure = error.what(); }
   if (!failure.empty()) actions_.on_failure(failure);
 }

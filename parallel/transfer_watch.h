@@ -36,7 +36,7 @@ class TransferWatch {
   };
   void run(int device_index);
   /// Forgets what is done. Returns: why the oldest that is left can't be waited for any longer, or empty.
-  std::string look();
+  std::string look(std::unique_lock<std::mutex>& lock);
 
   const Device device_;
   const double timeout_seconds_;
