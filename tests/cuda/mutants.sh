@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Plants each fault of a list into a copy of its source, builds a test against it and expects the test to fail.
-# Usage: tests/cuda/mutants.sh BUILD_DIR TEST LIST
+# Usage: tests/cuda/mutants.sh BUILD_DIR TEST LIST [FOLDER]
 #   TEST  a built test executable of tests/cuda, such as cuda_attention_test
-#   LIST  lines "FILE: TEXT => OTHER TEXT" below model/ops/cuda; TEXT must be there exactly once
+#   LIST  lines "FILE: TEXT => OTHER TEXT" below FOLDER (model/ops/cuda); TEXT must be there exactly once
 # Exit code: 0 all caught, 1 some not, 2 a line of the list does not fit its file or does not compile.
 set -uo pipefail
-[ $# = 3 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+[ $# = 3 ] || [ $# = 4 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 build=$(realpath "$1") test=$2 list=$(realpath "$3")
 cd "$(dirname "$0")/../.."
-folder=model/ops/cuda
+folder=${4:-model/ops/cuda}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 commands=$(ninja -C "$build" -t commands "tests/$test" | grep -v '^ninja:') || exit 2
@@ -36,7 +36,7 @@ while IFS= read -r line; do
   rm -rf "$work/planted"; mkdir -p "$work/planted/$folder"
   printf '%s\n' "${text/"$old"/"$new"}" > "$work/planted/$folder/$file"
   objects=
-  if [[ $file == *.cu ]]; then sources=$file
+  if [[ $file == *.cu || $file == *.cpp ]]; then sources=$file
   else sources=$(cd "$folder" && grep -l "/$file\"" *.cu *.cuh *.h | xargs -I{} sh -c 'case {} in *.cu) echo {};; *) grep -l "/{}\"" *.cu;; esac' | sort -u)
   fi
   for source in $sources; do compile "$source" || exit 2; done
