@@ -17,6 +17,9 @@ namespace zoetrope {
 //  3. Ranks run at least ceil(tokens / cap) waves together, and ceil(segments / segment cap); each costs the
 //     wave overhead. And a rank without a wave would have the time for an empty one (D >= wave), so that one
 //     per rank may be counted in any case.
+//  In lock-step every shard ends within the longest wave, which holds at most ranks x cap tokens. What is
+//     outside lies in other waves, whose lengths are no part of that time: at least the least work of so many
+//     tokens, those that take least of all, and the wave overheads of the slots they fill, over the ranks.
 //  4. The sum of all this is at most ranks x D. The bound is the least D that satisfies 1-4; bisection keeps
 //     its infeasible end. Shard times in plans round up and the terms here round down.
 
@@ -40,6 +43,7 @@ class DualBound {
     for (size_t i = lengths_.size(); i-- > 0;)
       lengths_[i].whole_from = lengths_[i].number * cost.whole(lengths_[i].tokens) +
                                (i + 1 < lengths_.size() ? lengths_[i + 1].whole_from : 0);
+    if (cluster.execution == Execution::kWaves) other_waves_ns_ = least_of_other_waves();
   }
 
   int64_t whole_ns() const { return lengths_.empty() ? 0 : lengths_[0].whole_from; }
@@ -47,11 +51,12 @@ class DualBound {
   /// The time that all ranks need together for what must be done where everything ends within `time`, per
   /// rank; kNever: something can't. The time is feasible if that is no more. Falls with the time.
   int64_t needed(int64_t time) const {
-    if (time < cost_.wave) return kNever;
+    if (time < cost_.wave + other_waves_ns_) return kNever;
     int64_t segments = num_samples_;
     __int128 work = 0;
     for (const Length& length : lengths_) {
-      const SampleBound sample = bound_of_sample(cost_, cluster_, length.tokens, time - cost_.wave);
+      const SampleBound sample =
+          bound_of_sample(cost_, cluster_, length.tokens, time - cost_.wave - other_waves_ns_);
       if (sample.cp == 0) return kNever;
       if (sample.cp == 1) {  // descending: all the rest is whole too
         work += length.whole_from;
@@ -74,9 +79,31 @@ class DualBound {
     int64_t tokens, number;
     int64_t whole_from;  ///< whole samples of this length and all shorter ones
   };
+  /// All waves but the longest, in lock-step.
+  int64_t least_of_other_waves() const {
+    constexpr int64_t kAnyTime = int64_t(1) << 61;
+    int64_t outside = total_tokens_ - cluster_.num_slots * cluster_.tokens_per_slot;
+    if (outside <= 0) return 0;
+    __int128 work =
+        static_cast<__int128>((outside + cluster_.tokens_per_slot - 1) / cluster_.tokens_per_slot) *
+        cost_.wave;
+    std::vector<Length> lightest = lengths_;  // whole_from: least work of one
+    for (Length& length : lightest)
+      length.whole_from = bound_of_sample(cost_, cluster_, length.tokens, kAnyTime).work;
+    std::sort(lightest.begin(), lightest.end(), [](const Length& a, const Length& b) {
+      return static_cast<__int128>(a.whole_from) * b.tokens < static_cast<__int128>(b.whole_from) * a.tokens;
+    });
+    for (const Length& length : lightest) {
+      const int64_t taken = std::min(outside, length.tokens * length.number);
+      work += static_cast<__int128>(length.whole_from) * taken / length.tokens;
+      outside -= taken;
+    }
+    return int64_t(work / cluster_.num_slots);
+  }
+
   const FixedCost& cost_;
   const Cluster& cluster_;
-  int64_t num_samples_, total_tokens_ = 0;
+  int64_t num_samples_, total_tokens_ = 0, other_waves_ns_ = 0;
   std::vector<Length> lengths_;
 };
 
