@@ -63,6 +63,25 @@ TEST(CudaAttention, TensorCoreBackwardEqualsGradientInDouble) {
   }
 }
 
+TEST(CudaAttention, BackwardTakesLessSharedMemoryWhereThereIsLittle) {
+  const auto operand = [](const Tensor& x) { return Operand{x.raw(), x.row_stride(), x.dtype()}; };
+  std::vector<AttentionCase> cases = cases_on(AttentionKernel::kTensorCores);
+  std::erase_if(cases, [](const AttentionCase& c) { return c.head_width != 128; });
+  test::check_attention_backward(
+      test::CudaUnderTest(), cases,
+      [&](const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout, const Tensor& q,
+          const Tensor& k, const Tensor& v, const Tensor& lse, const Tensor& delta,
+          const test::AttentionProblem& p) {
+        AttentionArgs args;
+        args.q = operand(q), args.k = operand(k), args.v = operand(v), args.dout = operand(dout);
+        args.dq = operand(dq), args.dk = operand(dk), args.dv = operand(dv);
+        args.lse = lse.data<float>(), args.delta = delta.data<float>(),
+        args.delta_stride = delta.row_stride();
+        args.num_heads = int(p.H), args.head_width = int(p.K), args.scale = float(p.scale);
+        cuda::attention_tensor_backward(args, p.c.items, 99 * 1024, nullptr);
+      });
+}
+
 TEST(CudaAttention, DeltaEqualsItsSumInDouble) { test::check_attention_delta(test::CudaUnderTest()); }
 TEST(CudaAttention, KeyRangesMergeToTheWhole) { test::check_attention_merge(test::CudaUnderTest()); }
 TEST(CudaAttention, MoreItemsThanALaunchTakes) { test::check_attention_of_many_items(test::CudaUnderTest()); }

@@ -2,10 +2,11 @@
 # Plants each fault of a list into a copy of its source, builds a test against it and expects the test to fail.
 # Usage: tests/cuda/mutants.sh BUILD_DIR TEST LIST [FOLDER]
 #   TEST  a built test executable of tests/cuda, such as cuda_attention_test
-#   LIST  lines "FILE: TEXT => OTHER TEXT" below FOLDER (model/ops/cuda); TEXT must be there exactly once
+#   LIST  lines "FILE: TEXT => OTHER TEXT" below FOLDER (model/ops/cuda); TEXT must be there exactly once;
+#         a line "@ FILTER" gives the tests that must catch those below it
 # Exit code: 0 all caught, 1 some not, 2 a line of the list does not fit its file or does not compile.
 set -uo pipefail
-[ $# = 3 ] || [ $# = 4 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+[ $# = 3 ] || [ $# = 4 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
 build=$(realpath "$1") test=$2 list=$(realpath "$3")
 cd "$(dirname "$0")/../.."
 folder=${4:-model/ops/cuda}
@@ -13,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 commands=$(ninja -C "$build" -t commands "tests/$test" | grep -v '^ninja:') || exit 2
 link=$(tail -n 1 <<< "$commands")
-survivors=0 total=0
+survivors=0 total=0 filter='*'
 
 # Compiles FILE.cu with the planted copy first on the include path.
 compile() {
@@ -28,6 +29,7 @@ compile() {
 
 while IFS= read -r line; do
   [[ -z $line || $line == \#* ]] && continue
+  [[ $line == @* ]] && { filter=${line#@ }; continue; }
   file=${line%%: *} rest=${line#*: }
   old=${rest%% => *} new=${rest#* => }
   text=$(cat "$folder/$file") || exit 2
@@ -44,7 +46,7 @@ while IFS= read -r line; do
   (cd "$build" && eval "$(sed -E "s# -o tests/$test # -o $work/test $objects #" <<< "$link")") > "$work/link" 2>&1 ||
     { cat "$work/link"; exit 2; }
   total=$((total + 1))
-  if timeout 120 "$work/test" --gtest_fail_fast > "$work/log" 2>&1; then
+  if timeout 120 "$work/test" --gtest_fail_fast --gtest_filter="$filter" > "$work/log" 2>&1; then
     survivors=$((survivors + 1)); echo "NOT CAUGHT  $line"
   else
     echo "caught      $file: $old  ($(grep -c Failure "$work/log") failures)"

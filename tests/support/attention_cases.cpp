@@ -54,7 +54,8 @@ std::vector<AttentionCase> attention_cases() {
     all.push_back({2, 32, {{0, 64, 0, 128}, {64, 128, 128, 256}}, compute, 4});    // nearly one-hot
     all.push_back({1, 96, {{0, 65, 0, 65}, {65, 161, 65, 650}}, compute});  // more keys than a span packs
     all.push_back({1, 64, {{0, 1100, 0, 33}, {1100, 1107, 33, 1100}}, compute});
-    all.push_back({2, 32, {{0, 70, 0, 90}}, compute, 12});  // scores beyond 2^-126 of their maximum
+    all.push_back({2, 32, {{0, 70, 0, 90}}, compute, 12});           // scores beyond 2^-126 of their maximum
+    all.push_back({1, 40, {{0, 37, 0, 45}}, compute, 1, false, 5});  // 40 x 25 / sqrt(40) = 158 below 0
     all.push_back({2, 64, {}, compute});
   }
   for (const int64_t K : {64, 128}) {
@@ -72,13 +73,14 @@ std::vector<AttentionCase> attention_cases() {
         {1, K, {{0, 129, 0, 257}, {140, 150, 300, 303}, {160, 170, 310, 310}}, DType::kBF16, 1, true});
     all.push_back({7, K, {{3, 40, 5, 60}}, DType::kBF16, 4, true});
     all.push_back({1, K, {{0, 20, 0, 70}}, DType::kBF16, 12, true});
+    all.push_back({1, K, {{0, 37, 0, 45}}, DType::kBF16, 1, true, 5});
   }
   return all;
 }
 
 std::string name_of_case(const AttentionCase& c) {
   std::string text = join_message(c.heads, " heads of ", c.head_width, " ", name_of(c.compute), " size ",
-                                  c.size, c.aligned ? " aligned" : "");
+                                  c.size, c.aligned ? " aligned" : "", c.opposite != 0 ? " opposite" : "");
   for (const AttentionItem& i : c.items)
     text += join_message(" [", i.q_begin, ",", i.q_end, ")x[", i.kv_begin, ",", i.kv_end, ")");
   return text;
@@ -91,8 +93,8 @@ AttentionProblem::AttentionProblem(const AttentionCase& given)
     Tk = std::max(Tk, item.kv_end + 1);
   }
   const bool on_16_bytes = c.aligned;
-  q = random_matrix(T, D, 1, c.compute, c.size, 0, on_16_bytes ? 24 : 6);
-  k = random_matrix(Tk, D, 2, c.compute, c.size, 0, on_16_bytes ? 16 : 4);
+  q = random_matrix(T, D, 1, c.compute, c.size, c.opposite, on_16_bytes ? 24 : 6);
+  k = random_matrix(Tk, D, 2, c.compute, c.size, -c.opposite, on_16_bytes ? 16 : 4);
   v = random_matrix(Tk, D, 3, c.compute, 1, 0, on_16_bytes ? 8 : 2);
   dout = random_matrix(T, D, 4, c.compute);
   in_q = doubles(q), in_k = doubles(k), in_v = doubles(v), in_dout = doubles(dout);

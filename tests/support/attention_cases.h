@@ -16,6 +16,7 @@ struct AttentionCase {
   DType compute = DType::kF32;
   double size = 1;       ///< of q and k: large ones make the softmax nearly one-hot
   bool aligned = false;  ///< rows of the operands on 16 bytes; otherwise on odd strides
+  double opposite = 0;   ///< added to q, taken from k: scores far below 0, where e^-lse overflows
 };
 
 /// Around tiles and warps, several items of very different lengths, empty ranges, sharp softmax, both types.

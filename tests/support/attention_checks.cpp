@@ -53,7 +53,8 @@ void check_forward(const OpsUnderTest& backend, const AttentionProblem& p, DType
   }
 }
 
-void check_backward(const OpsUnderTest& backend, const AttentionProblem& p) {
+void check_backward(const OpsUnderTest& backend, const AttentionProblem& p,
+                    const AttentionBackward& backward) {
   const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
   const Tensor delta = random_matrix(p.T, p.H, 8, DType::kF32, 1, 0, 3);
   const Output dq(p.T, p.D, DType::kF32, 0.5), dk(p.Tk, p.D, DType::kF32, 0.5),
@@ -63,8 +64,10 @@ void check_backward(const OpsUnderTest& backend, const AttentionProblem& p) {
     const Tensor q = on.in(p.q), k = on.in(p.k), v = on.in(p.v), dout = on.in(p.dout);
     ops.attention(on.out(out), on.out(lse), q, k, v, p.c.items, p.H, p.scale, false);
     ops.attention_delta(on.out(delta), dout, on.out(out), p.H);
-    ops.attention_backward(on.out(dq.view()), on.out(dk.view()), on.out(dv.view()), dout, q, k, v,
-                           on.out(lse), on.out(delta), p.c.items, p.H, p.scale);
+    const Tensor to_q = on.out(dq.view()), to_k = on.out(dk.view()), to_v = on.out(dv.view());
+    if (backward) return backward(to_q, to_k, to_v, dout, q, k, v, on.out(lse), on.out(delta), p);
+    ops.attention_backward(to_q, to_k, to_v, dout, q, k, v, on.out(lse), on.out(delta), p.c.items, p.H,
+                           p.scale);
   });
   const auto check = [&](const char* name, const Output& found, const std::vector<double>& answer,
                          const std::vector<double>& mass, int64_t count, double naive, double largest) {
@@ -116,10 +119,11 @@ void check_attention_forward(const OpsUnderTest& backend, const std::vector<Atte
   }
 }
 
-void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases) {
+void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases,
+                              const AttentionBackward& backward) {
   for (const AttentionCase& c : cases) {
     SCOPED_TRACE(name_of_case(c));
-    check_backward(backend, AttentionProblem(c));
+    check_backward(backend, AttentionProblem(c), backward);
   }
 }
 

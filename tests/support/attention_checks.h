@@ -6,11 +6,18 @@
 
 namespace zoetrope::test {
 
+/// A backward pass in place of the operators', with their arguments.
+using AttentionBackward =
+    std::function<void(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
+                       const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
+                       const Tensor& delta, const AttentionProblem& problem)>;
+
 /// Output and log-sum-exp against softmax in double; rows of no item stay untouched. f32 within style 5.9's
 /// bounds; bf16 with at most twice the error of the naive version.
 void check_attention_forward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases);
 /// Forward, delta and backward in a row: gradients added to what is there, against those in double.
-void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases);
+void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases,
+                              const AttentionBackward& backward = {});
 /// Delta over types, strides and head widths.
 void check_attention_delta(const OpsUnderTest& backend);
 /// Pieces of the keys merged in several orders, empty ones among them, equal the whole.

@@ -69,6 +69,14 @@ void log_choice(const AttentionArgs& args, const AttentionChoice& choice) {
                         ": ", choice.why));
 }
 
+/// The most shared memory that a block may ask the device for.
+int64_t shared_bytes_of_block() {
+  int device = 0, bytes = 0;
+  ZT_CUDA(cudaGetDevice(&device));
+  ZT_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return bytes;
+}
+
 AttentionChoice chosen(const AttentionArgs& args) {
   const AttentionChoice choice = choose_attention(args);
   log_choice(args, choice);
@@ -159,7 +167,7 @@ void CudaOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tenso
   args.lse = lse.data<float>(), args.delta = delta.data<float>(), args.delta_stride = delta.row_stride();
   args.num_heads = int(num_heads), args.head_width = int(K), args.scale = float(scale);
   if (chosen(args).kernel == AttentionKernel::kTensorCores)
-    attention_tensor_backward(args, items, queue_of(stream_));
+    attention_tensor_backward(args, items, shared_bytes_of_block(), queue_of(stream_));
   else attention_plain_backward(args, items, queue_of(stream_));
 }
 

@@ -64,7 +64,8 @@ void attention_tensor(const AttentionArgs& args, std::span<const AttentionItem> 
 /// Ops::attention_backward on checked operands.
 void attention_plain_backward(const AttentionArgs& args, std::span<const AttentionItem> items,
                               cudaStream_t stream);
+/// `shared_bytes`: what the device gives a block that asks for it; tiles are smaller where it is little.
 void attention_tensor_backward(const AttentionArgs& args, std::span<const AttentionItem> items,
-                               cudaStream_t stream);
+                               int64_t shared_bytes, cudaStream_t stream);
 
 }  // namespace zoetrope::cuda

@@ -15,28 +15,33 @@
 //     shared memory of a block, KiB        56 / 96           49 / 113
 //     blocks an SM, sm_80 / sm_90          2, 1 / 2, 2       2, 1 / 2, 1
 //     shared memory read, bytes per mma    185 / 213         192 / 299
-// At 128 bytes a cycle, D = 128 lets sm_90 do 60 % and 43 % of its 2048 multiply-adds: 35 % of the matrix
-// rate for the 10 counted, 29 % when four fifths of that are reached. On sm_80's 1024 the tensor cores bound,
-// not shared memory: 71 % for the 10 counted of 14 done, expected 40 %.
+// Where a block has less shared memory than 113 KiB, 32 columns a step over keys, 96.5 KiB and 320 bytes per
+// mma. At 128 bytes a cycle, D = 128 lets sm_90 do 60 % and 43 % of its 2048 multiply-adds: 35 % of the
+// matrix rate for the 10 counted, 29 % when four fifths of that are reached. On sm_80's 1024 the tensor cores
+// bound, not shared memory: 71 % for the 10 counted of 14 done, expected 40 %.
 #include "model/ops/cuda/attention_tensor.cuh"
 #include "model/ops/cuda/attention_tiles.h"
 
 namespace zoetrope::cuda {
 namespace {
 
+/// Columns of a step where shared memory is no limit: as many as the registers take.
 template <int D, TilesOver kOver>
+inline constexpr int kMostColumns = (kOver == TilesOver::kKeys) == (D == 64) ? 32 : 48;
+
+template <int D, TilesOver kOver, int kStep>
 struct Shape {
   static constexpr bool kOverKeys = kOver == TilesOver::kKeys;
   static constexpr int kWarps = kOverKeys && D == 128 ? 8 : 4, kThreads = kWarps * 32;
   static constexpr int kM = kOverKeys && D == 128 ? 1 : 2, kWarpRows = 16 * kM, kRows = kWarps * kWarpRows;
-  static constexpr int kColumns = kOverKeys == (D == 64) ? 32 : 48, kN = kColumns / 8;
+  static constexpr int kColumns = kStep, kN = kColumns / 8;
   static constexpr int kBlocksPerSm = kWarps == 8 ? 1 : 2;  // at most 255 registers a thread
   static constexpr int kStatistics = kOverKeys ? kColumns : 1;
 };
 
-template <int D, TilesOver kOver>
+template <int D, TilesOver kOver, int kStep>
 struct SharedBackward {
-  using S = Shape<D, kOver>;
+  using S = Shape<D, kOver, kStep>;
   bf16 a[S::kRows * D], b[S::kRows * D];
   bf16 x[2][S::kColumns * D], y[2][S::kColumns * D];
   float lse2[2][S::kStatistics], delta[2][S::kStatistics];  // over keys: of the queries in x and y
@@ -52,9 +57,9 @@ __device__ inline float statistic(const AttentionArgs& args, bool is_delta, int 
 
 /// Both statistics of the queries that a lane's sums belong to: of its rows, or of its columns in shared
 /// memory.
-template <int D, TilesOver kOver>
+template <int D, TilesOver kOver, int kStep>
 struct Queries {
-  using S = Shape<D, kOver>;
+  using S = Shape<D, kOver, kStep>;
   float lse2[S::kM][2], delta[S::kM][2];  // of rows g + 8 h of each m
   const float *column_lse2, *column_delta;
 
@@ -67,8 +72,9 @@ struct Queries {
 };
 
 /// Scores to P; columns from `count` on become 0.
-template <int D, TilesOver kOver, int kM, int kN>
-__device__ void probabilities(Sums<kM, kN>& p, const Queries<D, kOver>& queries, int count, float scale2) {
+template <int D, TilesOver kOver, int kStep, int kM, int kN>
+__device__ void probabilities(Sums<kM, kN>& p, const Queries<D, kOver, kStep>& queries, int count,
+                              float scale2) {
   const int first = (int(threadIdx.x) & 3) * 2;
 #pragma unroll
   for (int m = 0; m < kM; ++m)
@@ -82,8 +88,9 @@ __device__ void probabilities(Sums<kM, kN>& p, const Queries<D, kOver>& queries,
 }
 
 /// b y^T to dS without the scale, which the gradients get at the end.
-template <int D, TilesOver kOver, int kM, int kN>
-__device__ void differentiate(Sums<kM, kN>& ds, const Sums<kM, kN>& p, const Queries<D, kOver>& queries) {
+template <int D, TilesOver kOver, int kStep, int kM, int kN>
+__device__ void differentiate(Sums<kM, kN>& ds, const Sums<kM, kN>& p,
+                              const Queries<D, kOver, kStep>& queries) {
 #pragma unroll
   for (int m = 0; m < kM; ++m)
 #pragma unroll
@@ -135,35 +142,36 @@ struct Side {
 };
 
 /// All products of a warp's rows with one tile of the other side.
-template <int D, TilesOver kOver>
-__device__ void backward_step(SharedBackward<D, kOver>& shared, int stage, Queries<D, kOver>& queries,
-                              int count, float scale2, Sums<Shape<D, kOver>::kM, D / 8>& dx,
-                              Sums<Shape<D, kOver>::kM, D / 8>& dy) {
-  using S = Shape<D, kOver>;
+template <int D, TilesOver kOver, int kStep>
+__device__ void backward_step(SharedBackward<D, kOver, kStep>& shared, int stage,
+                              Queries<D, kOver, kStep>& queries, int count, float scale2,
+                              Sums<Shape<D, kOver, kStep>::kM, D / 8>& dx,
+                              Sums<Shape<D, kOver, kStep>::kM, D / 8>& dy) {
+  using S = Shape<D, kOver, kStep>;
   const uint32_t own = int(threadIdx.x) / 32 * S::kWarpRows * Tile<D>::kRowBytes + Tile<D>::left_lane();
   const uint32_t x = shared_address(shared.x[stage]), y = shared_address(shared.y[stage]);
   queries.column_lse2 = shared.lse2[stage], queries.column_delta = shared.delta[stage];
   Sums<S::kM, S::kN> p, ds;
   Fragments<S::kM, S::kN / 2> left;
   multiply_tiles<D, S::kM, S::kN>(p, opaque(shared_address(shared.a) + own), x + Tile<D>::right_lane());
-  probabilities<D, kOver, S::kM, S::kN>(p, queries, count, scale2);
+  probabilities<D, kOver, kStep, S::kM, S::kN>(p, queries, count, scale2);
   if constexpr (S::kOverKeys) {
     to_fragments<S::kM, S::kN>(left, p);
     add_product<D, S::kM, S::kN / 2>(dy, left, y + Tile<D>::left_lane());
   }
   multiply_tiles<D, S::kM, S::kN>(ds, opaque(shared_address(shared.b) + own), y + Tile<D>::right_lane());
-  differentiate<D, kOver, S::kM, S::kN>(ds, p, queries);
+  differentiate<D, kOver, kStep, S::kM, S::kN>(ds, p, queries);
   to_fragments<S::kM, S::kN>(left, ds);
   add_product<D, S::kM, S::kN / 2>(dx, left, x + Tile<D>::left_lane());
 }
 
-template <int D, TilesOver kOver>
-__global__ void __launch_bounds__(Shape<D, kOver>::kThreads, Shape<D, kOver>::kBlocksPerSm)
+template <int D, TilesOver kOver, int kStep>
+__global__ void __launch_bounds__(Shape<D, kOver, kStep>::kThreads, Shape<D, kOver, kStep>::kBlocksPerSm)
     attention_tensor_backward_kernel(const __grid_constant__ AttentionArgs args,
                                      const __grid_constant__ ItemTiles tiles) {
-  using S = Shape<D, kOver>;
+  using S = Shape<D, kOver, kStep>;
   constexpr bool kOverKeys = S::kOverKeys;
-  auto& shared = shared_memory<SharedBackward<D, kOver>>();
+  auto& shared = shared_memory<SharedBackward<D, kOver, kStep>>();
   const Share share = share_of(tiles, kOver, int(blockIdx.x), S::kRows);
   const int head = int(blockIdx.y), thread = int(threadIdx.x), warp = thread / 32;
   const Side own(kOverKeys ? args.k : args.q, kOverKeys ? args.v : args.dout, share.begin, head * D);
@@ -181,7 +189,7 @@ __global__ void __launch_bounds__(Shape<D, kOver>::kThreads, Shape<D, kOver>::kB
   other.template load<D, S::kColumns, S::kThreads>(0, share.other_count, shared.x[0], shared.y[0]);
   cp_async_commit();
   if (fetches) put(0, fetch(0));
-  Queries<D, kOver> queries{};
+  Queries<D, kOver, kStep> queries{};
   if constexpr (!kOverKeys)
     for (int i = 0; i < 2 * S::kM; ++i) {
       const int row = warp * S::kWarpRows + i * 8 + (thread & 31) / 4;
@@ -200,7 +208,8 @@ __global__ void __launch_bounds__(Shape<D, kOver>::kThreads, Shape<D, kOver>::kB
                                                        shared.y[stage ^ 1]);
     cp_async_commit();
     const float fetched = fetches ? fetch(next) : 0.0f;
-    backward_step<D, kOver>(shared, stage, queries, share.other_count - s, args.scale * kLog2e, dx, dy);
+    backward_step<D, kOver, kStep>(shared, stage, queries, share.other_count - s, args.scale * kLog2e, dx,
+                                   dy);
     if (fetches) put(stage ^ 1, fetched);
   }
   cp_async_wait<0>();  // of nothing on the other side, the own tiles are still under way
@@ -208,25 +217,30 @@ __global__ void __launch_bounds__(Shape<D, kOver>::kThreads, Shape<D, kOver>::kB
   if constexpr (kOverKeys) add_gradient<D, S::kM>(args.dv, share, head, dy, 1);
 }
 
-template <int D, TilesOver kOver>
+template <int D, TilesOver kOver, int kStep>
 void launch_backward(const AttentionArgs& args, std::span<const AttentionItem> items, cudaStream_t stream) {
-  using S = Shape<D, kOver>;
+  using S = Shape<D, kOver, kStep>;
   for_item_tiles(items, kOver, S::kRows, [&](const ItemTiles& tiles, int count) {
-    launch(
-        attention_tensor_backward_kernel<D, kOver>,
-        {dim3(unsigned(count), unsigned(args.num_heads)), dim3(S::kThreads), sizeof(SharedBackward<D, kOver>),
-         S::kOverKeys ? "attention_tensor_backward_keys" : "attention_tensor_backward_queries"},
-        stream, args, tiles);
+    launch(attention_tensor_backward_kernel<D, kOver, kStep>,
+           {dim3(unsigned(count), unsigned(args.num_heads)), dim3(S::kThreads),
+            sizeof(SharedBackward<D, kOver, kStep>),
+            S::kOverKeys ? "attention_tensor_backward_keys" : "attention_tensor_backward_queries"},
+           stream, args, tiles);
   });
 }
 
 }  // namespace
 
 void attention_tensor_backward(const AttentionArgs& args, std::span<const AttentionItem> items,
-                               cudaStream_t stream) {
+                               int64_t shared_bytes, cudaStream_t stream) {
   const auto run = [&]<int D>(std::integral_constant<int, D>) {
-    launch_backward<D, TilesOver::kQueries>(args, items, stream);
-    launch_backward<D, TilesOver::kKeys>(args, items, stream);
+    using enum TilesOver;
+    launch_backward<D, kQueries, kMostColumns<D, kQueries>>(args, items, stream);
+    // Devices of capability 8.6 and 8.9 give a block 99 KiB.
+    constexpr int kMost = kMostColumns<D, kKeys>;
+    if (int64_t(sizeof(SharedBackward<D, kKeys, kMost>)) <= shared_bytes)
+      launch_backward<D, kKeys, kMost>(args, items, stream);
+    else launch_backward<D, kKeys, 32>(args, items, stream);
   };
   if (args.head_width == 64) run(std::integral_constant<int, 64>{});
   else run(std::integral_constant<int, 128>{});
