@@ -146,15 +146,10 @@ void NcclComm::State::start() {
   work_elements = options.sum_bytes / int64_t(sizeof(float));
   work = allocate(size_t(work_bytes_of(work_elements, size)), Device::kCuda);
   const int64_t free_with_work = device_info(Device::kCuda).free_bytes;
-  watch = std::make_unique<TransferWatch>(Device::kCuda, options.timeout_seconds,
-                                          TransferWatch::Actions{[this] { return peer_error(); },
-                                                                 [this](const std::string& message) {
-                                                                   fail(message);
-                                                                   try {
-                                                                     host.abort(message);
-                                                                   } catch (const std::exception&) {
-                                                                   }  // this thread has nobody to tell
-                                                                 }});
+  watch = std::make_unique<TransferWatch>(
+      Device::kCuda, options.timeout_seconds,
+      TransferWatch::Actions{[this] { return peer_error(); },
+                             [this](const std::string& message) { fail(message); }});
   for (const Kind kind : {kRings, kSums})
     issue(kind, "the opening of connections", [this](Channel& channel) { open_connections(channel); });
   for (const Channel& channel : channels) channel.stream.synchronize();
@@ -187,9 +182,16 @@ std::string NcclComm::State::peer_error() {
   return "";
 }
 
+/// The message goes out before the communicators end: peers see those end, and would name only that.
 void NcclComm::State::fail(const std::string& message) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (failure.empty()) failure = message.empty() ? "a rank has ended the run" : message;
+  }
+  try {
+    host.abort(message);
+  } catch (const std::exception&) {}  // ranks as threads: those that wait on the device still do
   const std::lock_guard<std::mutex> lock(mutex);
-  if (failure.empty()) failure = message;
   for (Channel& channel : channels) {
     if (channel.comm) (void)ncclCommAbort(channel.comm);
     channel.comm = nullptr;
@@ -298,10 +300,29 @@ std::unique_ptr<Transfer> NcclComm::start_all_reduce_sum(const Tensor& values) {
 
 void NcclComm::all_reduce_sum(const Tensor& values) { start_all_reduce_sum(values)->wait(); }
 
+double NcclComm::all_reduce_max(double value) {
+  state_->throw_if_failed();
+  return inner_.all_reduce_max(value);
+}
+
+std::vector<std::byte> NcclComm::all_gather(const void* data, int64_t bytes) {
+  state_->throw_if_failed();
+  return inner_.all_gather(data, bytes);
+}
+
+void NcclComm::broadcast(void* data, int64_t bytes, int root) {
+  state_->throw_if_failed();
+  inner_.broadcast(data, bytes, root);
+}
+
+void NcclComm::barrier() {
+  state_->throw_if_failed();
+  inner_.barrier();
+}
+
 void NcclComm::abort(const std::string& message) {
   state_->fail(message);
-  inner_.abort(message);
-  throw Error(message);  // not reached: compilers do not see that a virtual call never returns
+  throw Error(message);  // ranks as threads come here
 }
 
 int64_t NcclComm::connection_bytes() const { return state_->connection_bytes; }

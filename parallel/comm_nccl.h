@@ -18,7 +18,9 @@ struct NcclOptions {
 /// on both run in the order in which it issued them, so one global order of issues is enough (Note [One order
 /// of NCCL calls]). A transfer starts after what the main stream was given before it; `wait` makes the main
 /// stream wait, not the host. Messages between two ranks meet in issue order, by tag within one exchange;
-/// both ends are device memory or both are host memory. Sums are taken in rank order, as every Comm's.
+/// both ends are device memory or both are host memory. Sums are taken in rank order, as every Comm's. After
+/// a failed transfer every call throws, also those that need the host alone: no rank goes on with half a
+/// result.
 class NcclComm : public ForwardingComm {
  public:
   /// Every rank calls it with its device selected; opens the connections to all peers. `host` carries the ids
@@ -31,6 +33,10 @@ class NcclComm : public ForwardingComm {
                                      const std::vector<Receive>& receives) override;
   void all_reduce_sum(const Tensor& values) override;
   std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override;
+  double all_reduce_max(double value) override;
+  std::vector<std::byte> all_gather(const void* data, int64_t bytes) override;
+  void broadcast(void* data, int64_t bytes, int root) override;
+  void barrier() override;
   [[noreturn]] void abort(const std::string& message) override;
 
   /// Device memory that NCCL took for its communicators and connections, as the driver counts it.

@@ -149,6 +149,10 @@ std::string reset_memory(const DeviceOptions& options) {
     left << "device allocation #" << a.number << " of " << a.bytes << " bytes on device " << a.device
          << " was not freed\n";
   while (!memory().allocations.empty()) give_device_memory(memory().allocations.begin()->second.begin);
+  for (const auto& [begin, pinned] :
+       memory().pinned)  // buffers that a backend keeps as long as its device lives
+    if (pinned.memory != nullptr) munmap(pinned.memory, pinned.bytes);
+  memory().pinned.clear();
   memory().use.assign(size_t(options.devices), {});
   memory().count = 0;
   return left.str();

@@ -81,7 +81,7 @@ void for_activation(Activation activation, const Run& run) {
 /// dbranch = gate dy, and sums of branch dy by segment. A thread takes a pack of columns and walks over the
 /// rows of its block, two at a time so that the loads of both are under way.
 template <int kN, class B>
-__global__ void __launch_bounds__(kMapThreads, 3)
+__global__ void __launch_bounds__(kMapThreads, 2)
     gate_residual_backward_kernel(Rows<B> dbranch, Rows<const float> dy, Rows<const B> branch,
                                   SegmentRows gate, SegmentSums<1> sums) {
   const int64_t c = (int64_t(blockIdx.y) * blockDim.x + threadIdx.x) * kN;
