@@ -2,6 +2,8 @@
 // whole sample, within the CPU's bounds, bit-equal whatever order streams and threads run in.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/ops/cuda/register.h"
 #include "parallel/comm_nccl.h"
 #include "tests/simt/devices.h"

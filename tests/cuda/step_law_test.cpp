@@ -2,6 +2,8 @@
 // those of one rank, under every planner's plan and random ones, whatever order streams and threads run in.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "model/ops/cuda/register.h"
 #include "parallel/comm_nccl.h"
 #include "parallel/selftest.h"

@@ -1,4 +1,5 @@
 // Arithmetic of the cuBLASLt stand-in: column-major products in f32, and their epilogues.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>

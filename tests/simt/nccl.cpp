@@ -1,6 +1,7 @@
 // Calls of the NCCL stand-in.
 #include "tests/simt/nccl.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/simt/memory.h"

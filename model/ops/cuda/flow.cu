@@ -4,6 +4,8 @@
 // Napkin, bytes an element: flow_inputs tokens 1 or 4, features 2, target 4: 7 to 10, and some 60
 // instructions for a normal number, which is what it waits for; a step's tokens are a few MB, 1e-4 of the
 // step. The sampler's steps read 8 to 12 and write 4.
+#include <algorithm>
+
 #include "core/box_muller.h"
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/cuda_ops.h"

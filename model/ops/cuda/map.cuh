@@ -1,6 +1,8 @@
 // Elementwise operators: y = f(x0, x1, ...), one pack of elements a thread.
 #pragma once
 
+#include <algorithm>
+
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/launch.h"
 #include "model/ops/cuda/rows.h"

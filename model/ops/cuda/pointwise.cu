@@ -11,6 +11,8 @@
 //   column_sums              dy 2                  2
 // Expected: 90 % of the copy bandwidth. For eight elements of an activation a multiprocessor takes 1.0 clock
 // for exponentials and divisions, sixteen a clock, and 1.5 for memory (132 of them at 1.7 GHz, 4.8 TB/s).
+#include <algorithm>
+
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/column_sums.h"
 #include "model/ops/cuda/cuda_ops.h"
