@@ -41,4 +41,7 @@ class Process {
 /// Runs a command to its end.
 Finished run_process(const std::vector<std::string>& command);
 
+/// The JSON object or list that it printed; a slow command's notes on stderr may come before.
+std::string printed_json(const Finished& finished);
+
 }  // namespace zoetrope::testing_support

@@ -27,7 +27,7 @@ TEST(BenchTraces, AgreesWithThePlanCommand) {
       {ZT_BINARY, "plan", "--trace", "t5", "--samples", "512", "--ranks", "64", "--tokens-per-rank", "8192",
        "--planner", "elastic", "--cost", "h100:text-7b", "--json", "--seed", "0"});
   ASSERT_EQ(result.exit_code, 0) << result.output;
-  const auto plan = nlohmann::json::parse(result.output);
+  const auto plan = nlohmann::json::parse(testing_support::printed_json(result));
   int found = 0;
   for (const TracesRow& row : rows)
     if (row.trace == "T5" && row.planner == "elastic") {

@@ -50,7 +50,7 @@ TEST_F(DryRun, SaysWhatARunWouldTake) {
 TEST_F(DryRun, AnEpochTakesWhatItsStepsTake) {
   const Finished finished = plan({"--ranks", "2", "--batch", std::to_string(lengths_.size()), "--json"});
   ASSERT_EQ(finished.exit_code, 0) << finished.output;
-  const nlohmann::json json = nlohmann::json::parse(finished.output);
+  const nlohmann::json json = nlohmann::json::parse(testing_support::printed_json(finished));
   EXPECT_EQ(json["dropped"], 0);
   EXPECT_EQ(json["epoch_samples"], lengths_.size());
   EXPECT_EQ(json["epoch_steps"], 1.0);

@@ -25,7 +25,7 @@ nlohmann::json json_of(std::vector<std::string> more) {
   more.push_back("--json");
   const Finished finished = plan(more);
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
-  return nlohmann::json::parse(finished.output);
+  return nlohmann::json::parse(testing_support::printed_json(finished));
 }
 
 TEST(PlanMemoryCommand, EveryRankStaysBelowTheLimit) {

@@ -31,7 +31,7 @@ TEST(PlanPipelineCommand, PlansForStagesAndWritesWhatItPlanned) {
   const std::string file = folder.path() + "/plan.json";
   const Finished finished = run({"--stages", "4", "--json", "--plan-out", file});
   ASSERT_EQ(finished.exit_code, 0) << finished.output;
-  const nlohmann::json json = nlohmann::json::parse(finished.output);
+  const nlohmann::json json = nlohmann::json::parse(testing_support::printed_json(finished));
   const std::vector<int64_t> lengths = trace_lengths(find_trace("video-mix"), 2, 0, 60);
   const CostModel cost = find_cost("ring:1700");
   const Plan plan = plan_from_json(read_file(file), file);
@@ -49,7 +49,7 @@ TEST(PlanPipelineCommand, PlansForStagesAndWritesWhatItPlanned) {
 TEST(PlanPipelineCommand, ComparesAllPlannersOnTheSamePipelines) {
   const Finished finished = run({"--stages", "4", "--json", "--planner", "all"});
   ASSERT_EQ(finished.exit_code, 0) << finished.output;
-  const nlohmann::json json = nlohmann::json::parse(finished.output);
+  const nlohmann::json json = nlohmann::json::parse(testing_support::printed_json(finished));
   EXPECT_EQ(json.back()["planner"], "pipeline");
   for (const nlohmann::json& each : json) {
     EXPECT_EQ(each["bound"], json.back()["bound"]);

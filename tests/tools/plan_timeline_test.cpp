@@ -44,7 +44,7 @@ TEST(PlanTimeline, ShowsTheStepThatTheFiguresAreOf) {
     const Finished finished =
         run({"--json", "--execution", execution, "--plan-out", file, "--timeline", timeline});
     ASSERT_EQ(finished.exit_code, 0) << finished.output;
-    const nlohmann::json json = nlohmann::json::parse(finished.output);
+    const nlohmann::json json = nlohmann::json::parse(testing_support::printed_json(finished));
     const Plan plan = plan_from_json(read_file(file), file);
     const Simulation simulation = simulate(
         plan, find_cost("pcie"), std::string(execution) == "waves" ? Execution::kWaves : Execution::kFree);
@@ -63,7 +63,7 @@ TEST(PlanTimeline, PipelinesHaveTheSharesOfTheCostSet) {
   const std::string file = folder.path() + "/plan.json", timeline = folder.path() + "/timeline.json";
   const Finished finished = run({"--json", "--stages", "3", "--plan-out", file, "--timeline", timeline});
   ASSERT_EQ(finished.exit_code, 0) << finished.output;
-  const nlohmann::json json = nlohmann::json::parse(finished.output);
+  const nlohmann::json json = nlohmann::json::parse(testing_support::printed_json(finished));
   const CostModel cost = find_cost("pcie");
   const PipelineShape shape = pipeline_shape(cost, 3, trace_lengths(find_trace("t2"), 3, 0, 64));
   const Plan plan = plan_from_json(read_file(file), file);

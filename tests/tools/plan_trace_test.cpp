@@ -32,7 +32,7 @@ nlohmann::json json_of(const std::vector<std::string>& more) {
   words.push_back("--json");
   const Finished finished = run(words);
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
-  return nlohmann::json::parse(finished.output);
+  return nlohmann::json::parse(testing_support::printed_json(finished));
 }
 
 TEST(PlanTrace, JsonHasTheFiguresThatAnyoneCanRecompute) {
