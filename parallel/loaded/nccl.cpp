@@ -1,47 +1,24 @@
 // NCCL, loaded when it is first called: programs with the CUDA backend start without it and run where it is
 // not installed, as long as they use one GPU. Only in builds for real GPUs; each function hands on to the
 // library's.
-#include <dlfcn.h>
 #include <nccl.h>
 
-#include <mutex>
 #include <string>
 
-#include "core/check.h"
+#include "core/loaded_library.h"
 
-namespace zoetrope {
 namespace {
 
-/// The library, from the dynamic loader's paths or else from where the program was built.
-/// Throws: Error naming the file and both places' messages.
-void* library() {
-  static std::mutex mutex;
-  static void* handle = nullptr;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (handle) return handle;
-  const std::string name = "libnccl.so." + std::to_string(NCCL_MAJOR);
-  std::string errors;
-  for (const std::string& path : {name, std::string(ZT_NCCL_LIBRARIES) + "/" + name}) {
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle) return handle;
-    errors += std::string("\n  ") + dlerror();
-  }
-  throw Error("several GPUs need " + name + ", which was not found:" + errors +
-              "\ninstall NCCL, or name its folder in LD_LIBRARY_PATH");
-}
-
-template <class Function>
-Function* find(const char* name) {
-  void* found = dlsym(library(), name);
-  ZT_CHECK(found != nullptr, "NCCL has no function ", name, ": ", dlerror());
-  return reinterpret_cast<Function*>(found);
+zoetrope::LoadedLibrary& library() {
+  static zoetrope::LoadedLibrary nccl("libnccl.so." + std::to_string(NCCL_MAJOR), ZT_NCCL_LIBRARIES,
+                                      {"NCCL", "several GPUs need", "", "install NCCL"});
+  return nccl;
 }
 
 }  // namespace
-}  // namespace zoetrope
 
 #define ZT_HAND_ON(name, ...)                                            \
-  static auto* const function = zoetrope::find<decltype(::name)>(#name); \
+  static auto* const function = library().find<decltype(::name)>(#name); \
   return function(__VA_ARGS__)
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) { ZT_HAND_ON(ncclGetUniqueId, id); }
@@ -56,11 +33,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 const char* ncclGetErrorString(ncclResult_t result) { ZT_HAND_ON(ncclGetErrorString, result); }
 const char* ncclGetLastError(ncclComm_t comm) { ZT_HAND_ON(ncclGetLastError, comm); }
 ncclResult_t ncclGroupStart() {
-  static auto* const function = zoetrope::find<decltype(::ncclGroupStart)>("ncclGroupStart");
+  static auto* const function = library().find<decltype(::ncclGroupStart)>("ncclGroupStart");
   return function();
 }
 ncclResult_t ncclGroupEnd() {
-  static auto* const function = zoetrope::find<decltype(::ncclGroupEnd)>("ncclGroupEnd");
+  static auto* const function = library().find<decltype(::ncclGroupEnd)>("ncclGroupEnd");
   return function();
 }
 ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,

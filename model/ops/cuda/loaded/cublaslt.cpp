@@ -2,46 +2,24 @@
 // and run on machines that have none. Only in builds for real GPUs; each function hands on to the library's
 // own.
 #include <cublasLt.h>
-#include <dlfcn.h>
 
-#include <mutex>
 #include <string>
 
-#include "core/check.h"
+#include "core/loaded_library.h"
 
-namespace zoetrope {
 namespace {
 
-/// The library, from the dynamic loader's paths or else from where the program was built.
-/// Throws: Error naming the file and both places' messages.
-void* library() {
-  static std::mutex mutex;
-  static void* handle = nullptr;
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (handle) return handle;
-  const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-  std::string errors;
-  for (const std::string& path : {name, std::string(ZT_CUDA_LIBRARIES) + "/" + name}) {
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle) return handle;
-    errors += std::string("\n  ") + dlerror();
-  }
-  throw Error("--device cuda needs " + name + " of the CUDA toolkit, which was not found:" + errors +
-              "\ninstall it, or name its folder in LD_LIBRARY_PATH");
-}
-
-template <class Function>
-Function* find(const char* name) {
-  void* found = dlsym(library(), name);
-  ZT_CHECK(found != nullptr, "cuBLASLt has no function ", name, ": ", dlerror());
-  return reinterpret_cast<Function*>(found);
+zoetrope::LoadedLibrary& library() {
+  static zoetrope::LoadedLibrary cublaslt(
+      "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR), ZT_CUDA_LIBRARIES,
+      {"cuBLASLt", "--device cuda needs", " of the CUDA toolkit", "install it"});
+  return cublaslt;
 }
 
 }  // namespace
-}  // namespace zoetrope
 
 /// The library's own function of the same name as the one that calls.
-#define ZT_OWN(name) static const auto own = zoetrope::find<decltype(name)>(#name)
+#define ZT_OWN(name) static const auto own = library().find<decltype(name)>(#name)
 
 extern "C" {
 
