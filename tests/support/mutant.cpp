@@ -1,5 +1,6 @@
 #include "tests/support/mutant.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <regex>
 #include <sstream>
@@ -22,13 +23,12 @@ std::string run_in_build(const std::string& command) {
   return done.output;
 }
 
-/// The command of the build that holds `part`.
-std::string build_command(const std::string& part) {
-  static const std::string all = run_in_build("ninja -t commands tests/cuda_ops_test");
-  std::istringstream in(all);
+/// The command of the program's build that holds `part`.
+std::string build_command(const std::string& program, const std::string& part) {
+  std::istringstream in(run_in_build("ninja -t commands tests/" + program));
   for (std::string line; std::getline(in, line);)
     if (line.find(part) != std::string::npos) return line;
-  throw Error("no command of the build of tests/cuda_ops_test holds '" + part + "'");
+  throw Error("no command of the build of tests/" + program + " holds '" + part + "'");
 }
 
 std::string replace_once(const std::string& text, const std::string& from, const std::string& to) {
@@ -38,7 +38,66 @@ std::string replace_once(const std::string& text, const std::string& from, const
   return text.substr(0, at) + to + text.substr(at + from.size());
 }
 
+/// Sources of the file's folder that include it, themselves or through a header of that folder.
+void add_includers(const std::string& file, std::vector<std::string>& sources) {
+  const fs::path folder = fs::path(file).parent_path();
+  for (const auto& entry : fs::directory_iterator(fs::path(kSource) / folder)) {
+    const std::string other = (folder / entry.path().filename()).string();
+    if (!entry.is_regular_file() || other == file) continue;
+    if (read_file(entry.path().string()).find("\"" + file + "\"") == std::string::npos) continue;
+    const bool is_source = entry.path().extension() == ".cu" || entry.path().extension() == ".cpp";
+    if (!is_source) add_includers(other, sources);
+    else if (std::ranges::find(sources, other) == sources.end()) sources.push_back(other);
+  }
+}
+
+/// What the mutant says, or all that include its file.
+std::vector<std::string> sources_of(const Mutant& mutant) {
+  if (!mutant.source.empty()) return {mutant.source};
+  if (mutant.file.ends_with(".cu") || mutant.file.ends_with(".cpp")) return {mutant.file};
+  std::vector<std::string> sources;
+  add_includers(mutant.file, sources);
+  ZT_CHECK(!sources.empty(), "no source includes ", mutant.file);
+  return sources;
+}
+
+/// Compiles one source with the changed file. Returns: the object file.
+std::string compile_changed(const Mutant& mutant, const std::string& folder, const std::string& source) {
+  const std::string object = folder + "/" + fs::path(source).filename().string() + ".o";
+  // Headers are looked for in the mutant's folder first.
+  std::string compile = build_command(mutant.program, "-c " + kSource + "/" + source);
+  compile = replace_once(compile, " -DZT_SIMT=1", " -I'" + folder + "' -DZT_SIMT=1");
+  compile = std::regex_replace(compile, std::regex(" -M(D|T \\S+|F \\S+)| -Werror"), "");
+  compile = std::regex_replace(compile, std::regex(" -o \\S+"), " -O1 -o '" + object + "'");
+  const std::string from = source == mutant.file ? folder : kSource;
+  run_in_build(replace_once(compile, "-c " + kSource + "/" + source, "-c '" + from + "/" + source + "'"));
+  return object;
+}
+
 }  // namespace
+
+std::vector<Mutant> read_mutants(const std::string& list, const std::string& folder,
+                                 const std::string& program) {
+  std::vector<Mutant> mutants;
+  std::istringstream in(read_file(kSource + "/" + list));
+  std::string filter = "*";
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    if (line.starts_with("@ ")) {
+      filter = line.substr(2);
+      continue;
+    }
+    const size_t colon = line.find(": "), arrow = line.find(" => ");
+    ZT_CHECK(colon < arrow && arrow != std::string::npos, list, ": '", line,
+             "' is no 'FILE: TEXT => OTHER TEXT'");
+    const std::string number = std::to_string(mutants.size() + 1);
+    mutants.push_back({program + " " + number + " " + line.substr(0, colon),
+                       folder + "/" + line.substr(0, colon), line.substr(colon + 2, arrow - colon - 2),
+                       line.substr(arrow + 4), "", filter, program, true});
+  }
+  ZT_CHECK(!mutants.empty(), list, ": no planted faults");
+  return mutants;
+}
 
 testing_support::Finished run_mutant(const Mutant& mutant) {
   const std::string folder =
@@ -47,20 +106,15 @@ testing_support::Finished run_mutant(const Mutant& mutant) {
   const std::string changed =
       replace_once(read_file(kSource + "/" + mutant.file), mutant.old_text, mutant.new_text);
   write_file_atomically(folder + "/" + mutant.file, changed);
-  // Headers are looked for in the mutant's folder first.
-  std::string compile = build_command("-c " + kSource + "/" + mutant.source);
-  compile = replace_once(compile, " -DZT_SIMT=1", " -I'" + folder + "' -DZT_SIMT=1");
-  compile = std::regex_replace(compile, std::regex(" -M(D|T \\S+|F \\S+)| -Werror"), "");
-  compile = std::regex_replace(compile, std::regex(" -o \\S+"), " -O1 -o '" + folder + "/mutant.o'");
-  const std::string from = mutant.source == mutant.file ? folder : kSource;
-  compile =
-      replace_once(compile, "-c " + kSource + "/" + mutant.source, "-c '" + from + "/" + mutant.source + "'");
-  run_in_build(compile);
-  const std::string link = replace_once(build_command("-o tests/cuda_ops_test "), "-o tests/cuda_ops_test ",
-                                        "'" + folder + "/mutant.o' -o '" + folder + "/mutant' ");
-  run_in_build(link);
-  return testing_support::run_process(
-      {folder + "/mutant", "--gtest_filter=" + mutant.filter, "--gtest_brief=1", "--gtest_fail_fast"});
+  std::string objects;
+  for (const std::string& source : sources_of(mutant))
+    objects += "'" + compile_changed(mutant, folder, source) + "' ";
+  const std::string output = "-o tests/" + mutant.program + " ";
+  run_in_build(
+      replace_once(build_command(mutant.program, output), output, objects + "-o '" + folder + "/mutant' "));
+  return testing_support::run_process({"/usr/bin/timeout", "120", folder + "/mutant",
+                                       "--gtest_filter=" + mutant.filter, "--gtest_brief=1",
+                                       "--gtest_fail_fast"});
 }
 
 }  // namespace zoetrope::test

@@ -1,6 +1,8 @@
-// Faults planted in the kernels one by one: a barrier less, a buffer used twice, sums that go nowhere, a
-// check of an edge left out. The tests of the operators must notice each.
+// Faults planted in kernels and transport one by one: a barrier or a wait less, a buffer used twice, sums
+// that go nowhere, a check of an edge left out. The tests of what they stand in must notice each.
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "tests/support/mutant.h"
 
@@ -25,7 +27,7 @@ const char* const kUnsynced =
     "[&](float v, auto& p) { v = warp_sum(v); if (lane_index() == 0) p.sums[0][warp_index()] = v; return "
     "warp_sum(lane_index() < int(blockDim.x) / kWarp ? p.sums[0][lane_index()] : 0.0f); }";
 
-std::vector<Mutant> mutants() {
+std::vector<Mutant> mutants_of_operators() {
   const std::string unsynced = kUnsynced;
   return {
       {"norm mean without barrier", kNorm, "block_sum(total, shared.total)",
@@ -69,12 +71,26 @@ std::vector<Mutant> mutants() {
   };
 }
 
-class OpsMutants : public testing::TestWithParam<Mutant> {};
+/// Those of attention and transport take 5 minutes of processor time: only when asked for.
+std::vector<Mutant> mutants() {
+  std::vector<Mutant> all = mutants_of_operators();
+  if (std::getenv("ZT_ALL_MUTANTS") == nullptr) return all;
+  for (const auto& more :
+       {read_mutants("tests/cuda/attention_mutants.txt", "model/ops/cuda", "cuda_attention_test"),
+        read_mutants("tests/cuda/transport_mutants.txt", "parallel", "cuda_comm_nccl_test")})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
 
-TEST_P(OpsMutants, AreNoticed) {
-  const auto done = run_mutant(GetParam());
-  EXPECT_NE(done.output.find("FAILED"), std::string::npos) << done.output;
-  EXPECT_NE(done.exit_code, 0);
+class BackendMutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(BackendMutants, AreNoticed) {
+  const Mutant& mutant = GetParam();
+  const auto done = run_mutant(mutant);
+  const std::string change = "'" + mutant.old_text + "' -> '" + mutant.new_text + "'\n";
+  const bool crashed = mutant.may_crash && done.exit_code > 128;
+  EXPECT_TRUE(crashed || done.output.find("FAILED") != std::string::npos) << change << done.output;
+  EXPECT_NE(done.exit_code, 0) << change;
 }
 
 std::string name_of_mutant(const testing::TestParamInfo<Mutant>& info) {
@@ -84,7 +100,7 @@ std::string name_of_mutant(const testing::TestParamInfo<Mutant>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Planted, OpsMutants, testing::ValuesIn(mutants()), name_of_mutant);
+INSTANTIATE_TEST_SUITE_P(Planted, BackendMutants, testing::ValuesIn(mutants()), name_of_mutant);
 
 }  // namespace
 }  // namespace zoetrope::test
