@@ -24,6 +24,11 @@ inline void check_vector(const char* op, const char* name, const Tensor& t, int6
   ZT_CHECK(t.defined() && t.size() == size && t.dense() && t.dtype() == dtype, op, ": ", name, " is ",
            t.shape_text(), ", expected ", size, " dense elements of ", name_of(dtype));
 }
+/// Throws unless `t` is in memory of the device.
+inline void check_device(const char* op, const char* name, const Tensor& t, Device device) {
+  ZT_CHECK(t.device() == device, op, ": ", name, " ", t.shape_text(), " is on the ", name_of(t.device()),
+           ", expected ", name_of(device));
+}
 inline void check_same_type(const char* op, const char* name, const Tensor& t, const Tensor& like) {
   ZT_CHECK(t.dtype() == like.dtype(), op, ": ", name, " is ", t.shape_text(), ", expected ",
            name_of(like.dtype()));

@@ -7,6 +7,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace {
@@ -65,13 +66,8 @@ void adamw_piece(float* value, float* first, float* second, float* ema, const fl
 
 double CpuOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
                              const Tensor& weight, double grad_scale) const {
-  const char* op = "squared_error";
+  checks::check_squared_error(Device::kCpu, dy, row_loss, y, target, weight);
   const int64_t T = y.rows(), P = y.row_size();
-  check_wide(op, "y", y, T, P);
-  check_wide(op, "target", target, T, P);
-  check_matrix(op, "dy", dy, T, P);
-  check_vector(op, "weight", weight, T);
-  check_vector(op, "row_loss", row_loss, T);
   const ArenaScope scope(workspace_);
   double* sums = workspace_.take({T}, DType::kF64).data<double>();
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
@@ -96,8 +92,7 @@ double CpuOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Ten
 }
 
 double CpuOps::sum_squares(const Tensor& x) const {
-  ZT_CHECK(x.dtype() == DType::kF32 && x.dense(), "sum_squares: x is ", x.shape_text(),
-           ", expected dense f32");
+  checks::check_sum_squares(Device::kCpu, x);
   const int64_t count = x.size();
   const int64_t piece =
       std::max(kPiece, (count / kMaxPartialSums + simd::kLanes) / simd::kLanes * simd::kLanes);
@@ -121,14 +116,8 @@ double CpuOps::sum_squares(const Tensor& x) const {
 
 void CpuOps::adamw(const Tensor& value, const Tensor& first, const Tensor& second, const Tensor& ema,
                    const Tensor& grad, const AdamwStep& step) const {
-  const char* op = "adamw";
+  checks::check_adamw(Device::kCpu, value, first, second, ema, grad, step);
   const int64_t count = value.size();
-  check_vector(op, "value", value, count);
-  check_vector(op, "first", first, count);
-  check_vector(op, "second", second, count);
-  check_vector(op, "grad", grad, count);
-  if (ema.defined()) check_vector(op, "ema", ema, count);
-  ZT_CHECK(step.step >= 1, op, ": step is ", step.step, ", steps count from 1");
   const double correction1 = 1 - std::pow(step.beta1, double(step.step));
   const double correction2 = 1 - std::pow(step.beta2, double(step.step));
   const AdamwNumbers numbers{float(step.grad_scale),

@@ -7,6 +7,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace {
@@ -37,31 +38,12 @@ void to_patch_out(float* to, const float* from, int64_t channels, int64_t P) {
     for (int64_t c = 0; c < channels; ++c) to[i * channels + c] = from[c * volume + i];
 }
 
-void check_channels(const char* op, int64_t P, int64_t channels) {
-  ZT_CHECK(channels >= 1 && P % channels == 0, op, ": ", P, " features don't split into ", channels,
-           " channels");
-}
-
 }  // namespace
 
 void CpuOps::flow_inputs(const Tensor& features, const Tensor& target, const Tensor& tokens,
                          std::span<const FlowRows> rows, int64_t channels, bool velocity_target) const {
-  const char* op = "flow_inputs";
+  checks::check_flow_inputs(Device::kCpu, features, target, tokens, rows, channels);
   const int64_t T = features.rows(), P = features.row_size();
-  check_matrix(op, "features", features, T, P);
-  check_channels(op, P, channels);
-  if (target.defined()) check_wide(op, "target", target, T, P);
-  if (tokens.defined())
-    ZT_CHECK(tokens.rows() == T && tokens.row_size() == P &&
-                 (tokens.dtype() == DType::kU8 || tokens.dtype() == DType::kF32),
-             op, ": tokens are ", tokens.shape_text(), ", expected [", T, ", ", P, "] u8 or f32");
-  int64_t covered = 0;
-  for (const FlowRows& each : rows) {
-    ZT_CHECK(each.row_begin == covered && each.row_end >= covered, op, ": rows [", each.row_begin, ", ",
-             each.row_end, ") follow row ", covered);
-    covered = each.row_end;
-  }
-  ZT_CHECK(covered == T, op, ": rows cover ", covered, " of ", T);
   const ArenaScope scope(workspace_);
   const Tensor space = workspace_.take({pool_.num_threads(), 3 * P}, DType::kF32);
   dispatch(features.dtype(), [&]<class F>(F) {
@@ -89,12 +71,8 @@ void CpuOps::flow_inputs(const Tensor& features, const Tensor& target, const Ten
 
 void CpuOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor& prediction,
                            int64_t channels, double divisor) const {
-  const char* op = "flow_velocity";
+  checks::check_flow_velocity(Device::kCpu, velocity, x, prediction, channels);
   const int64_t T = x.rows(), P = x.row_size();
-  check_wide(op, "x", x, T, P);
-  check_wide(op, "velocity", velocity, T, P);
-  check_wide(op, "prediction", prediction, T, P);
-  check_channels(op, P, channels);
   const int64_t volume = P / channels;
   const float inverse = divisor > 0 ? float(1 / divisor) : 0.0f;
   for_rows(pool_, T, [&](int64_t t) {
@@ -110,11 +88,8 @@ void CpuOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor
 
 void CpuOps::guided_step(const Tensor& x, const Tensor& conditional, const Tensor& unconditional,
                          double guidance, double step) const {
-  const char* op = "guided_step";
+  checks::check_guided_step(Device::kCpu, x, conditional, unconditional);
   const int64_t T = x.rows(), P = x.row_size();
-  check_wide(op, "x", x, T, P);
-  check_wide(op, "conditional", conditional, T, P);
-  check_wide(op, "unconditional", unconditional, T, P);
   for_rows(pool_, T, [&](int64_t t) {
     float* to = x.row<float>(t);
     for_lanes(P, [&](int64_t i, int64_t n) {
@@ -126,11 +101,8 @@ void CpuOps::guided_step(const Tensor& x, const Tensor& conditional, const Tenso
 }
 
 void CpuOps::add_row(const Tensor& y, const Tensor& x, const Tensor& row) const {
-  const char* op = "add_row";
+  checks::check_add_row(Device::kCpu, y, x, row);
   const int64_t S = x.rows(), N = x.row_size();
-  check_wide(op, "x", x, S, N);
-  check_wide(op, "y", y, S, N);
-  check_vector(op, "row", row, N);
   for_rows(pool_, S, [&](int64_t s) {
     for_lanes(N, [&](int64_t i, int64_t n) {
       store(y.row<float>(s) + i, load(x.row<float>(s) + i, n) + load(row.data<float>() + i, n), n);
@@ -139,10 +111,8 @@ void CpuOps::add_row(const Tensor& y, const Tensor& x, const Tensor& row) const 
 }
 
 void CpuOps::add_row_backward(const Tensor& drow, const Tensor& dy) const {
-  const char* op = "add_row_backward";
+  checks::check_add_row_backward(Device::kCpu, drow, dy);
   const int64_t S = dy.rows(), N = dy.row_size();
-  check_wide(op, "dy", dy, S, N);
-  check_vector(op, "drow", drow, N);
   sum_by_segment<1>(pool_, workspace_, S, N, nullptr, {drow.reshape({1, N})},
                     [&](int64_t s, int64_t, const std::array<float*, 1>& sums) {
                       for_lanes(N, [&](int64_t i, int64_t n) {

@@ -6,6 +6,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace {
@@ -158,14 +159,7 @@ Statistics saved(const Tensor& stats, int64_t t) {
 
 void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& shift,
                                  const Tensor& scale, const Tensor& segment, double eps) const {
-  const char* op = "layer_norm_modulate";
-  const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_wide(op, "shift", shift, shift.rows(), D);
-  check_wide(op, "scale", scale, shift.rows(), D);
-  check_vector(op, "segment", segment, T, DType::kI32);
+  checks::check_layer_norm_modulate(Device::kCpu, y, stats, x, shift, scale, segment);
   const int32_t* segments = segment.data<int32_t>();
   norm_all(pool_, y, stats, x, 1.0f, eps, [&](int64_t t) {
     return Modulation{shift.row<float>(segments[t]), scale.row<float>(segments[t])};
@@ -175,16 +169,8 @@ void CpuOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Ten
 void CpuOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
                                           const Tensor& dy, const Tensor& x, const Tensor& stats,
                                           const Tensor& scale, const Tensor& segment) const {
-  const char* op = "layer_norm_modulate_backward";
-  const int64_t T = x.rows(), D = x.row_size(), S = scale.rows();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "dx", dx, T, D);
-  check_matrix(op, "dy", dy, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_wide(op, "scale", scale, S, D);
-  check_wide(op, "dshift", dshift, S, D);
-  check_wide(op, "dscale", dscale, S, D);
-  check_vector(op, "segment", segment, T, DType::kI32);
+  checks::check_layer_norm_modulate_backward(Device::kCpu, dx, dshift, dscale, dy, x, stats, scale, segment);
+  const int64_t T = x.rows(), D = x.row_size();
   const RowsAhead ahead(dx, dy, x);
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     sum_by_segment<2>(pool_, workspace_, T, D, segment.data<int32_t>(), {dshift, dscale},
@@ -197,13 +183,7 @@ void CpuOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift
 
 void CpuOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, double eps) const {
-  const char* op = "layer_norm";
-  const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "bias", bias, D);
+  checks::check_layer_norm(Device::kCpu, y, stats, x, weight, bias);
   norm_all(pool_, y, stats, x, 0.0f, eps, [&](int64_t) {
     return Modulation{bias.data<float>(), weight.data<float>()};
   });
@@ -212,15 +192,8 @@ void CpuOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, c
 void CpuOps::layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
                                  const Tensor& dy, const Tensor& x, const Tensor& stats,
                                  const Tensor& weight) const {
-  const char* op = "layer_norm_backward";
+  checks::check_layer_norm_backward(Device::kCpu, dx, dweight, dbias, dy, x, stats, weight);
   const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "dx", dx, T, D);
-  check_matrix(op, "dy", dy, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "dweight", dweight, D);
-  check_vector(op, "dbias", dbias, D);
   const std::array<Tensor, 2> sums{dbias.reshape({1, D}), dweight.reshape({1, D})};
   const RowsAhead ahead(dx, dy, x);
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {

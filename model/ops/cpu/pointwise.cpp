@@ -7,6 +7,7 @@
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
 #include "model/ops/cpu/simd_pairs.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace {
@@ -76,12 +77,6 @@ void for_activation(Activation activation, const Run& run) {
     case Activation::kGelu: return run.template operator()<Activation::kGelu>();
     case Activation::kSilu: return run.template operator()<Activation::kSilu>();
   }
-}
-
-void check_segments(const char* op, const Tensor& gate, const Tensor& segment, int64_t T, int64_t D) {
-  if (!gate.defined()) return;
-  check_wide(op, "gate", gate, gate.rows(), D);
-  check_vector(op, "segment", segment, T, DType::kI32);
 }
 
 constexpr int64_t kPiece = 131072;  // elements of a dense tensor per task: what is asked for ahead is its own
@@ -175,12 +170,8 @@ void CpuOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor&
 
 void CpuOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& branch, const Tensor& gate,
                            const Tensor& segment) const {
-  const char* op = "gate_residual";
+  checks::check_gate_residual(Device::kCpu, y, x, branch, gate, segment);
   const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "y", y, T, D);
-  check_matrix(op, "branch", branch, T, D);
-  check_segments(op, gate, segment, T, D);
   const int64_t ahead_x = ahead_of(x), ahead_branch = ahead_of(branch);
   dispatch(branch.dtype(), [&]<class B>(B) {
     with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
@@ -209,15 +200,9 @@ void CpuOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& branc
 
 void CpuOps::gate_residual_backward(const Tensor& dbranch, const Tensor& dgate, const Tensor& dy,
                                     const Tensor& branch, const Tensor& gate, const Tensor& segment) const {
-  const char* op = "gate_residual_backward";
   if (!gate.defined()) return convert(dbranch, dy);
+  checks::check_gate_residual_backward(Device::kCpu, dbranch, dgate, dy, branch, gate, segment);
   const int64_t T = dy.rows(), D = dy.row_size();
-  check_wide(op, "dy", dy, T, D);
-  check_matrix(op, "branch", branch, T, D);
-  check_matrix(op, "dbranch", dbranch, T, D);
-  check_same_type(op, "dbranch", dbranch, branch);
-  check_segments(op, gate, segment, T, D);
-  check_wide(op, "dgate", dgate, gate.rows(), D);
   const int64_t ahead_dy = ahead_of(dy), ahead_branch = ahead_of(branch);
   dispatch(branch.dtype(), [&]<class B>(B) {
     with_streaming(dbranch, dbranch.raw() == dy.raw() || dbranch.raw() == branch.raw(), [&]<bool kStream>() {

@@ -6,6 +6,7 @@
 #include "model/ops/cpu/cpu_ops.h"
 #include "model/ops/cpu/segment_sums.h"
 #include "model/ops/cpu/simd.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace {
@@ -104,15 +105,6 @@ void backward_row(X* dx, float* sums, const float* dy, const X* x, float rstd, c
       });
 }
 
-void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D, int64_t num_heads) {
-  ZT_CHECK(num_heads >= 1 && D % num_heads == 0, op, ": ", D, " columns don't split into ", num_heads,
-           " heads");
-  if (!rotation.defined()) return;
-  const int64_t K = D / num_heads;
-  ZT_CHECK(K % 2 == 0, op, ": the rotation needs an even head width, got ", K);
-  check_wide(op, "rotation", rotation, T, K);
-}
-
 /// Rows [begin, end) of `rms_norm_rope`. A pass writes one row and squares the next one, so that lines go to
 /// memory and come from there at a steady rate.
 template <bool kRotated, bool kStream, class X>
@@ -150,14 +142,8 @@ void forward_rows(const Tensor& y, float* rstd, const Tensor& x, const float* we
 
 void CpuOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x, const Tensor& weight,
                            const Tensor& rotation, int64_t num_heads, double eps) const {
-  const char* op = "rms_norm_rope";
-  const int64_t T = x.rows(), D = x.row_size();
-  check_matrix(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_same_type(op, "y", y, x);
-  check_vector(op, "rstd", rstd, T);
-  check_vector(op, "weight", weight, D);
-  check_rotation(op, rotation, T, D, num_heads);
+  checks::check_rms_norm_rope(Device::kCpu, y, rstd, x, weight, rotation, num_heads);
+  const int64_t T = x.rows();
   dispatch(x.dtype(), [&]<class X>(X) {
     with_streaming(y, y.raw() == x.raw(), [&]<bool kStream>() {
       const auto rows = [&]<bool kRotated>() {
@@ -175,16 +161,8 @@ void CpuOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x,
 void CpuOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dy,
                                     const Tensor& x, const Tensor& rstd, const Tensor& weight,
                                     const Tensor& rotation, int64_t num_heads) const {
-  const char* op = "rms_norm_rope_backward";
+  checks::check_rms_norm_rope_backward(Device::kCpu, dx, dweight, dy, x, rstd, weight, rotation, num_heads);
   const int64_t T = x.rows(), D = x.row_size();
-  check_matrix(op, "x", x, T, D);
-  check_matrix(op, "dx", dx, T, D);
-  check_same_type(op, "dx", dx, x);
-  check_wide(op, "dy", dy, T, D);
-  check_vector(op, "rstd", rstd, T);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "dweight", dweight, D);
-  check_rotation(op, rotation, T, D, num_heads);
   const float* w = weight.data<float>();
   dispatch(x.dtype(), [&]<class X>(X) {
     with_streaming(dx, dx.raw() == dy.raw() || dx.raw() == x.raw(), [&]<bool kStream>() {

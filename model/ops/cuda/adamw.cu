@@ -8,6 +8,7 @@
 #include "model/ops/cuda/cuda_ops.h"
 #include "model/ops/cuda/launch.h"
 #include "model/ops/cuda/rows.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -70,14 +71,9 @@ using namespace cuda;
 
 void CudaOps::adamw(const Tensor& value, const Tensor& first, const Tensor& second, const Tensor& ema,
                     const Tensor& grad, const AdamwStep& step) const {
+  checks::check_adamw(Device::kCuda, value, first, second, ema, grad, step);
   const char* op = "adamw";
   const int64_t count = value.size();
-  check_vector(op, "value", value, count);
-  check_vector(op, "first", first, count);
-  check_vector(op, "second", second, count);
-  check_vector(op, "grad", grad, count);
-  if (ema.defined()) check_vector(op, "ema", ema, count);
-  ZT_CHECK(step.step >= 1, op, ": step is ", step.step, ", steps count from 1");
   if (count == 0) return;
   const AdamwTensors tensors{value.data<float>(), first.data<float>(), second.data<float>(),
                              ema.defined() ? ema.data<float>() : nullptr, grad.data<float>()};

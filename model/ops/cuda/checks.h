@@ -10,8 +10,7 @@ using checks::dispatch;
 
 /// Throws unless `t` is in memory of the device.
 inline void check_device(const char* op, const char* name, const Tensor& t) {
-  ZT_CHECK(t.device() == Device::kCuda, op, ": ", name, " ", t.shape_text(), " is on the ",
-           name_of(t.device()), ", expected cuda");
+  checks::check_device(op, name, t, Device::kCuda);
 }
 /// Throws unless `t` is a [rows, columns] matrix (row-strided allowed) of one of the production types.
 inline void check_matrix(const char* op, const char* name, const Tensor& t, int64_t rows, int64_t columns) {

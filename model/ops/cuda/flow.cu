@@ -10,6 +10,7 @@
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/cuda_ops.h"
 #include "model/ops/cuda/map.cuh"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -109,21 +110,6 @@ struct GuidedStep {
   }
 };
 
-void check_channels(const char* op, int64_t P, int64_t channels) {
-  ZT_CHECK(channels >= 1 && P % channels == 0, op, ": ", P, " features don't split into ", channels,
-           " channels");
-}
-
-void check_rows(const char* op, std::span<const FlowRows> rows, int64_t T) {
-  int64_t covered = 0;
-  for (const FlowRows& each : rows) {
-    ZT_CHECK(each.row_begin == covered && each.row_end >= covered, op, ": rows [", each.row_begin, ", ",
-             each.row_end, ") follow row ", covered);
-    covered = each.row_end;
-  }
-  ZT_CHECK(covered == T, op, ": rows cover ", covered, " of ", T);
-}
-
 }  // namespace
 }  // namespace cuda
 
@@ -131,18 +117,10 @@ using namespace cuda;
 
 void CudaOps::flow_inputs(const Tensor& features, const Tensor& target, const Tensor& tokens,
                           std::span<const FlowRows> rows, int64_t channels, bool velocity_target) const {
+  checks::check_flow_inputs(Device::kCuda, features, target, tokens, rows, channels);
   const char* op = "flow_inputs";
-  const int64_t T = features.rows(), P = features.row_size();
-  check_matrix(op, "features", features, T, P);
-  check_channels(op, P, channels);
-  if (target.defined()) check_wide(op, "target", target, T, P);
+  const int64_t P = features.row_size();
   const bool bytes = tokens.defined() && tokens.dtype() == DType::kU8;
-  if (tokens.defined()) {
-    ZT_CHECK(tokens.rows() == T && tokens.row_size() == P && (bytes || tokens.dtype() == DType::kF32), op,
-             ": tokens are ", tokens.shape_text(), ", expected [", T, ", ", P, "] u8 or f32");
-    check_device(op, "tokens", tokens);
-  }
-  check_rows(op, rows, T);
   const auto targets = target.defined() ? rows_of<float>(target) : Rows<float>{};
   const int64_t groups = ceil_div(P, kGroup);
   const auto run = [&]<class F, class Token>(F, Rows<const Token> from) {
@@ -165,12 +143,9 @@ void CudaOps::flow_inputs(const Tensor& features, const Tensor& target, const Te
 
 void CudaOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tensor& prediction,
                             int64_t channels, double divisor) const {
+  checks::check_flow_velocity(Device::kCuda, velocity, x, prediction, channels);
   const char* op = "flow_velocity";
   const int64_t T = x.rows(), P = x.row_size();
-  check_wide(op, "x", x, T, P);
-  check_wide(op, "velocity", velocity, T, P);
-  check_wide(op, "prediction", prediction, T, P);
-  check_channels(op, P, channels);
   if (T == 0) return;
   const LaunchShape shape{dim3(unsigned(ceil_div(T * P, kThreads))), dim3(kThreads), 0, op};
   launch(flow_velocity_kernel, shape, queue_of(stream_), rows_of<float>(velocity), rows_of<const float>(x),
@@ -179,11 +154,8 @@ void CudaOps::flow_velocity(const Tensor& velocity, const Tensor& x, const Tenso
 
 void CudaOps::guided_step(const Tensor& x, const Tensor& conditional, const Tensor& unconditional,
                           double guidance, double step) const {
+  checks::check_guided_step(Device::kCuda, x, conditional, unconditional);
   const char* op = "guided_step";
-  const int64_t T = x.rows(), P = x.row_size();
-  check_wide(op, "x", x, T, P);
-  check_wide(op, "conditional", conditional, T, P);
-  check_wide(op, "unconditional", unconditional, T, P);
   map_wide(op, queue_of(stream_), GuidedStep{float(guidance), float(step)}, x, x, conditional, unconditional);
 }
 

@@ -10,6 +10,7 @@
 #include "model/ops/cuda/launch.h"
 #include "model/ops/cuda/rows.h"
 #include "model/ops/cuda/warp.cuh"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -89,13 +90,9 @@ using namespace cuda;
 
 double CudaOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
                               const Tensor& weight, double grad_scale) const {
+  checks::check_squared_error(Device::kCuda, dy, row_loss, y, target, weight);
   const char* op = "squared_error";
   const int64_t T = y.rows(), P = y.row_size();
-  check_wide(op, "y", y, T, P);
-  check_wide(op, "target", target, T, P);
-  check_matrix(op, "dy", dy, T, P);
-  check_vector(op, "weight", weight, T);
-  check_vector(op, "row_loss", row_loss, T);
   if (T == 0) return 0;
   const ArenaScope scope(workspace_);
   const Tensor sums = workspace_.take({T + 1}, DType::kF64);
@@ -111,9 +108,7 @@ double CudaOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Te
 }
 
 double CudaOps::sum_squares(const Tensor& x) const {
-  ZT_CHECK(x.dtype() == DType::kF32 && x.dense(), "sum_squares: x is ", x.shape_text(),
-           ", expected dense f32");
-  check_device("sum_squares", "x", x);
+  checks::check_sum_squares(Device::kCuda, x);
   const int64_t count = x.size();
   if (count == 0) return 0;
   constexpr int64_t kStep = kThreads * 8;  // pieces are whole steps of a block

@@ -13,6 +13,7 @@
 #include "model/ops/cuda/row_packs.cuh"
 #include "model/ops/cuda/segment_sums.h"
 #include "model/ops/cuda/warp.cuh"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -159,58 +160,29 @@ using namespace cuda;
 
 void CudaOps::layer_norm_modulate(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& shift,
                                   const Tensor& scale, const Tensor& segment, double eps) const {
-  const char* op = "layer_norm_modulate";
-  const int64_t T = x.rows(), D = x.row_size(), S = shift.rows();
-  check_wide(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_wide(op, "shift", shift, S, D);
-  check_wide(op, "scale", scale, S, D);
-  check_vector(op, "segment", segment, T, DType::kI32);
+  checks::check_layer_norm_modulate(Device::kCuda, y, stats, x, shift, scale, segment);
   run_norm(y, stats, x, scale, shift, segment, 1.0f, eps, queue_of(stream_));
 }
 
 void CudaOps::layer_norm_modulate_backward(const Tensor& dx, const Tensor& dshift, const Tensor& dscale,
                                            const Tensor& dy, const Tensor& x, const Tensor& stats,
                                            const Tensor& scale, const Tensor& segment) const {
-  const char* op = "layer_norm_modulate_backward";
-  const int64_t T = x.rows(), D = x.row_size(), S = scale.rows();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "dx", dx, T, D);
-  check_matrix(op, "dy", dy, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_wide(op, "scale", scale, S, D);
-  check_wide(op, "dshift", dshift, S, D);
-  check_wide(op, "dscale", dscale, S, D);
-  check_vector(op, "segment", segment, T, DType::kI32);
+  checks::check_layer_norm_modulate_backward(Device::kCuda, dx, dshift, dscale, dy, x, stats, scale, segment);
+  const int64_t S = scale.rows();
   run_norm_backward(workspace_, dx, {dshift, dscale}, dy, x, stats, scale, segment, S, 1.0f,
                     queue_of(stream_));
 }
 
 void CudaOps::layer_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& weight,
                          const Tensor& bias, double eps) const {
-  const char* op = "layer_norm";
-  const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "bias", bias, D);
+  checks::check_layer_norm(Device::kCuda, y, stats, x, weight, bias);
   run_norm(y, stats, x, weight, bias, Tensor(), 0.0f, eps, queue_of(stream_));
 }
 
 void CudaOps::layer_norm_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
                                   const Tensor& dy, const Tensor& x, const Tensor& stats,
                                   const Tensor& weight) const {
-  const char* op = "layer_norm_backward";
-  const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "dx", dx, T, D);
-  check_matrix(op, "dy", dy, T, D);
-  check_wide(op, "stats", stats, T, 2);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "dweight", dweight, D);
-  check_vector(op, "dbias", dbias, D);
+  checks::check_layer_norm_backward(Device::kCuda, dx, dweight, dbias, dy, x, stats, weight);
   run_norm_backward(workspace_, dx, {dbias, dweight}, dy, x, stats, weight, Tensor(), 1, 0.0f,
                     queue_of(stream_));
 }

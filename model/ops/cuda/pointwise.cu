@@ -18,6 +18,7 @@
 #include "model/ops/cuda/cuda_ops.h"
 #include "model/ops/cuda/map.cuh"
 #include "model/ops/cuda/segment_sums.h"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -131,12 +132,6 @@ LaunchShape column_shape(const SegmentSums<1>& sums, const char* name) {
           dim3(threads), 0, name};
 }
 
-void check_segments(const char* op, const Tensor& gate, const Tensor& segment, int64_t T, int64_t D) {
-  if (!gate.defined()) return;
-  check_wide(op, "gate", gate, gate.rows(), D);
-  check_vector(op, "segment", segment, T, DType::kI32);
-}
-
 }  // namespace
 
 void add_column_sums(Arena& workspace, const Tensor& sums, const Tensor& x, const Stream& stream) {
@@ -172,12 +167,9 @@ void CudaOps::activate_backward(const Tensor& dx, const Tensor& dy, const Tensor
 
 void CudaOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& branch, const Tensor& gate,
                             const Tensor& segment) const {
+  checks::check_gate_residual(Device::kCuda, y, x, branch, gate, segment);
   const char* op = "gate_residual";
   const int64_t T = x.rows(), D = x.row_size();
-  check_wide(op, "x", x, T, D);
-  check_wide(op, "y", y, T, D);
-  check_matrix(op, "branch", branch, T, D);
-  check_segments(op, gate, segment, T, D);
   dispatch(branch.dtype(), [&]<class B>(B) {
     const auto Y = rows_of<float>(y);
     const auto X = rows_of<const float>(x);
@@ -196,13 +188,8 @@ void CudaOps::gate_residual_backward(const Tensor& dbranch, const Tensor& dgate,
                                      const Tensor& branch, const Tensor& gate, const Tensor& segment) const {
   const char* op = "gate_residual_backward";
   if (!gate.defined()) return convert(dbranch, dy);
+  checks::check_gate_residual_backward(Device::kCuda, dbranch, dgate, dy, branch, gate, segment);
   const int64_t T = dy.rows(), D = dy.row_size();
-  check_wide(op, "dy", dy, T, D);
-  check_matrix(op, "branch", branch, T, D);
-  check_matrix(op, "dbranch", dbranch, T, D);
-  check_same_type(op, "dbranch", dbranch, branch);
-  check_segments(op, gate, segment, T, D);
-  check_wide(op, "dgate", dgate, gate.rows(), D);
   if (T == 0) return;
   const ArenaScope scope(workspace_);
   const auto sums = make_segment_sums<1>(workspace_, T, D, segment, {dgate});
@@ -227,20 +214,15 @@ void CudaOps::add(const Tensor& y, const Tensor& x) const {
 }
 
 void CudaOps::add_row(const Tensor& y, const Tensor& x, const Tensor& row) const {
+  checks::check_add_row(Device::kCuda, y, x, row);
   const char* op = "add_row";
   const int64_t S = x.rows(), N = x.row_size();
-  check_wide(op, "x", x, S, N);
-  check_wide(op, "y", y, S, N);
-  check_vector(op, "row", row, N);
   run_map<8>(op, queue_of(stream_), S, N, on_vectors(y, x, row), Sum{}, rows_of<float>(y),
              rows_of<const float>(x), segment_rows(row));
 }
 
 void CudaOps::add_row_backward(const Tensor& drow, const Tensor& dy) const {
-  const char* op = "add_row_backward";
-  const int64_t S = dy.rows(), N = dy.row_size();
-  check_wide(op, "dy", dy, S, N);
-  check_vector(op, "drow", drow, N);
+  checks::check_add_row_backward(Device::kCuda, drow, dy);
   add_column_sums(workspace_, drow, dy, stream_);
 }
 

@@ -11,6 +11,7 @@
 #include "model/ops/cuda/row_packs.cuh"
 #include "model/ops/cuda/segment_sums.h"
 #include "model/ops/cuda/warp.cuh"
+#include "model/ops/op_checks.h"
 
 namespace zoetrope {
 namespace cuda {
@@ -110,15 +111,6 @@ __global__ void __launch_bounds__(kMaxRowThreads<kN>)
   }
 }
 
-void check_rotation(const char* op, const Tensor& rotation, int64_t T, int64_t D, int64_t num_heads) {
-  ZT_CHECK(num_heads >= 1 && D % num_heads == 0, op, ": ", D, " columns don't split into ", num_heads,
-           " heads");
-  if (!rotation.defined()) return;
-  const int64_t K = D / num_heads;
-  ZT_CHECK(K % 2 == 0, op, ": the rotation needs an even head width, got ", K);
-  check_wide(op, "rotation", rotation, T, K);
-}
-
 /// Calls run.operator()<elements per access, rotated>(): packs hold whole pairs of one head.
 template <class Run>
 void with_rotation(const Tensor& rotation, int64_t head_width, bool on_vectors, const Run& run) {
@@ -140,14 +132,9 @@ using namespace cuda;
 
 void CudaOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x, const Tensor& weight,
                             const Tensor& rotation, int64_t num_heads, double eps) const {
+  checks::check_rms_norm_rope(Device::kCuda, y, rstd, x, weight, rotation, num_heads);
   const char* op = "rms_norm_rope";
   const int64_t T = x.rows(), D = x.row_size();
-  check_matrix(op, "x", x, T, D);
-  check_matrix(op, "y", y, T, D);
-  check_same_type(op, "y", y, x);
-  check_vector(op, "rstd", rstd, T);
-  check_vector(op, "weight", weight, D);
-  check_rotation(op, rotation, T, D, num_heads);
   if (T == 0) return;
   const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kForwardOwn)), sizeof(RmsShared), op};
   dispatch(x.dtype(), [&]<class X>(X) {
@@ -163,16 +150,9 @@ void CudaOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x
 void CudaOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, const Tensor& dy,
                                      const Tensor& x, const Tensor& rstd, const Tensor& weight,
                                      const Tensor& rotation, int64_t num_heads) const {
+  checks::check_rms_norm_rope_backward(Device::kCuda, dx, dweight, dy, x, rstd, weight, rotation, num_heads);
   const char* op = "rms_norm_rope_backward";
   const int64_t T = x.rows(), D = x.row_size();
-  check_matrix(op, "x", x, T, D);
-  check_matrix(op, "dx", dx, T, D);
-  check_same_type(op, "dx", dx, x);
-  check_wide(op, "dy", dy, T, D);
-  check_vector(op, "rstd", rstd, T);
-  check_vector(op, "weight", weight, D);
-  check_vector(op, "dweight", dweight, D);
-  check_rotation(op, rotation, T, D, num_heads);
   if (T == 0) return;
   const ArenaScope scope(workspace_);
   const auto sums = make_segment_sums<1>(workspace_, T, D, Tensor(), {dweight});
