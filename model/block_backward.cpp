@@ -97,7 +97,7 @@ class Backward {
     const Tensor delta = in_.arena.take({dq.rows(), num_heads}, in_.precision.wide);
     in_.ops.attention_delta(delta, dattended, kept_.cross_attended, num_heads);
     for (const Tensor* gradient : {&dq, &dk, &dv}) in_.ops.zero(*gradient);
-    in_.ops.attention_backward(dq, dk, dv, dattended, kept_.cross_q, kept_.cross_k,
+    in_.ops.attention_backward(dq, dk, dv, dattended, kept_.cross_attended, kept_.cross_q, kept_.cross_k,
                                kept_.cross_kv.columns(D_, 2 * D_), kept_.cross_lse, delta, in_.text_items,
                                num_heads, in_.attention_scale());
   }

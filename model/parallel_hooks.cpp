@@ -34,7 +34,7 @@ void LocalAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor& 
   const Tensor delta = arena_.take({q.rows(), num_heads}, lse.dtype());
   ops_.attention_delta(delta, dout, out, num_heads);
   for (const Tensor& gradient : {dq, dk, dv}) ops_.zero(gradient);
-  ops_.attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, whole_samples(batch), num_heads, scale);
+  ops_.attention_backward(dq, dk, dv, dout, out, q, k, v, lse, delta, whole_samples(batch), num_heads, scale);
 }
 
 std::vector<SampleRows> sample_rows(const MicroBatch& batch) {

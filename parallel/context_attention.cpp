@@ -256,9 +256,9 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
                                    const Tensor& values) {
       if (keys.rows() == 0) return;
       const AttentionItem item{0, ring.tokens, 0, keys.rows()};
-      s.ops.attention_backward(rows_of(dq, ring), dkeys, dvalues, rows_of(dout, ring), rows_of(q, ring), keys,
-                               values, rows_of(lse, ring), rows_of(delta, ring), {&item, 1}, num_heads,
-                               scale);
+      s.ops.attention_backward(rows_of(dq, ring), dkeys, dvalues, rows_of(dout, ring), rows_of(out, ring),
+                               rows_of(q, ring), keys, values, rows_of(lse, ring), rows_of(delta, ring),
+                               {&item, 1}, num_heads, scale);
     };
     const auto differentiate_own = [&](int64_t from, int64_t to) {
       const auto part = [&](const Tensor& tensor) { return rows_of(tensor, ring).slice_rows(from, to); };
@@ -284,7 +284,7 @@ void ContextAttention::backward(const Tensor& dq, const Tensor& dk, const Tensor
     differentiate_own(first_part, ring.tokens);
   }
   if (!local_items.empty())
-    s.ops.attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, local_items, num_heads, scale);
+    s.ops.attention_backward(dq, dk, dv, dout, out, q, k, v, lse, delta, local_items, num_heads, scale);
   s.collect_gradients(dk, dv);
 }
 

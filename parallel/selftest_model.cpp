@@ -49,7 +49,7 @@ class BlockedAttention : public AttentionHook {
     for (const Tensor* gradient : {&dq, &dk, &dv}) fill_zero(*gradient);
     for (const SampleRows& rows : sample_rows(batch))
       for (const AttentionItem& item : blocks_of(rows))
-        ops_.attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, {&item, 1}, num_heads, scale);
+        ops_.attention_backward(dq, dk, dv, dout, out, q, k, v, lse, delta, {&item, 1}, num_heads, scale);
   }
 
  private:

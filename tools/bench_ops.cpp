@@ -128,8 +128,8 @@ class Bench {
         2.0 * double(out.bytes()), per_step);
     add(
         std::string(name) + " backward",
-        [&] { ops_->attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, items, H, scale); }, 2 * flops,
-        4 * bytes, per_step);
+        [&] { ops_->attention_backward(dq, dk, dv, dout, out, q, k, v, lse, delta, items, H, scale); },
+        2 * flops, 4 * bytes, per_step);
   }
 
   /// Norms, rotations, gates, activations: napkin is bytes over memory bandwidth.

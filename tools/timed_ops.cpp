@@ -131,11 +131,13 @@ void TimedOps::attention_delta(const Tensor& delta, const Tensor& dout, const Te
   timed("attention_delta", [&] { ops_->attention_delta(delta, dout, out, num_heads); });
 }
 void TimedOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                  const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                                  const Tensor& delta, std::span<const AttentionItem> items,
-                                  int64_t num_heads, double scale) const {
-  timed(attention_name("attention_backward", q, k),
-        [&] { ops_->attention_backward(dq, dk, dv, dout, q, k, v, lse, delta, items, num_heads, scale); });
+                                  const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const Tensor& lse, const Tensor& delta,
+                                  std::span<const AttentionItem> items, int64_t num_heads,
+                                  double scale) const {
+  timed(attention_name("attention_backward", q, k), [&] {
+    ops_->attention_backward(dq, dk, dv, dout, out, q, k, v, lse, delta, items, num_heads, scale);
+  });
 }
 
 double TimedOps::squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y,

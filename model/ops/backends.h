@@ -7,7 +7,7 @@
 
 namespace zoetrope {
 
-using MakeOps = std::unique_ptr<Ops> (*)(Arena& workspace);
+using MakeOps = std::unique_ptr<Ops> (*)(Arena& workspace, const OpsSettings& settings);
 /// Called once at start, before any thread makes operators.
 void register_ops(Device device, MakeOps make);
 

@@ -21,22 +21,27 @@ void register_ops(Device device, MakeOps make) {
   cuda_maker() = make;
 }
 
-std::unique_ptr<Ops> make_ops(Device device, const ThreadPool& pool, Arena& workspace) {
+std::unique_ptr<Ops> make_ops(Device device, const ThreadPool& pool, Arena& workspace,
+                              const OpsSettings& settings) {
+  ZT_REQUIRE(device == Device::kCuda || settings.attention == AttentionSource::kOwn, "attention kernel '",
+             name_of(settings.attention), "' asked for on the ", name_of(device), ", which has 'own' alone");
   if (device == Device::kCpu) return std::make_unique<CpuOps>(pool, workspace);
   (void)device_backend(device);  // says what is missing
   ZT_CHECK(cuda_maker() != nullptr, "the ", name_of(device), " has no operators registered");
-  return cuda_maker()(workspace);
+  return cuda_maker()(workspace, settings);
 }
 
 int64_t ops_workspace_bytes(Device device, int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
-                            int64_t head_width, DType compute) {
-  if (device == Device::kCuda) return cuda_workspace_bytes({max_tokens, width, ffn, head_width, compute});
+                            int64_t head_width, DType compute, const OpsSettings& settings) {
+  if (device == Device::kCuda)
+    return cuda_workspace_bytes({max_tokens, width, ffn, head_width, compute, settings});
   return cpu_workspace_bytes(num_threads, max_tokens, width, ffn, head_width, compute);
 }
 
 int64_t ops_workspace_in_use(Device device, int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
-                             int64_t head_width, DType compute) {
-  if (device == Device::kCuda) return cuda_workspace_in_use({max_tokens, width, ffn, head_width, compute});
+                             int64_t head_width, DType compute, const OpsSettings& settings) {
+  if (device == Device::kCuda)
+    return cuda_workspace_in_use({max_tokens, width, ffn, head_width, compute, settings});
   return cpu_workspace_in_use(num_threads, max_tokens, width, ffn, head_width, compute);
 }
 

@@ -114,13 +114,16 @@ class Ops : public FlowOps {
   /// Shapes: delta [T, H] wide; dout, out [T, D] compute (or wide).
   virtual void attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,
                                int64_t num_heads) const = 0;
-  /// dq += ..., dk += ..., dv += ... for the items' blocks, from the final lse and delta of the q rows.
-  /// Shapes: dq [T, D], dk, dv [Tk, D] wide; dout, q [T, D], k, v [Tk, D] compute; lse, delta [T, H] wide.
-  /// Items of one call have disjoint q ranges and disjoint kv ranges. Deterministic.
+  /// dq += ..., dk += ..., dv += ... for the items' blocks, from what is final for the q rows: out, lse and
+  /// delta over all keys, those of other calls and ranks too. A kernel may compute delta from out itself.
+  /// Shapes: dq [T, D], dk, dv [Tk, D] wide; dout, q [T, D], k, v [Tk, D] compute; out [T, D] compute or
+  /// wide; lse, delta [T, H] wide. Items of one call have disjoint q ranges and disjoint kv ranges.
+  /// Deterministic.
   virtual void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                  const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                                  const Tensor& delta, std::span<const AttentionItem> items,
-                                  int64_t num_heads, double scale) const = 0;
+                                  const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const Tensor& lse, const Tensor& delta,
+                                  std::span<const AttentionItem> items, int64_t num_heads,
+                                  double scale) const = 0;
 
   /// Attention calls `progress` between its blocks, from the calling thread alone, so that transfers under
   /// way can advance; an empty function turns it off. Backends whose ops return at once ignore it.
@@ -140,11 +143,12 @@ class Ops : public FlowOps {
 };
 
 /// The one factory. `pool` and `workspace` outlive the ops.
-/// Throws: Error when the device is not built in.
-std::unique_ptr<Ops> make_ops(Device device, const ThreadPool& pool, Arena& workspace);
+/// Throws: Error when the device is not built in, or has not what `settings` ask for.
+std::unique_ptr<Ops> make_ops(Device device, const ThreadPool& pool, Arena& workspace,
+                              const OpsSettings& settings = {});
 /// Bytes of work space that `make_ops`'s backend needs at most for these sizes.
 int64_t ops_workspace_bytes(Device device, int num_threads, int64_t max_tokens, int64_t width, int64_t ffn,
-                            int64_t head_width, DType compute);
+                            int64_t head_width, DType compute, const OpsSettings& settings = {});
 PrecisionSupport precision_support(Device device, DType compute);
 
 }  // namespace zoetrope

@@ -22,6 +22,20 @@ struct AttentionItem {
   int64_t q_begin = 0, q_end = 0, kv_begin = 0, kv_end = 0;
 };
 
+/// Whose kernels compute attention: the backend's own, of which the best for device and shape runs, or
+/// cuDNN's where it has a plan for the shape.
+enum class AttentionSource { kOwn, kCudnn };
+/// "own", "cudnn".
+const char* name_of(AttentionSource source);
+/// Throws: Error naming all of them.
+AttentionSource attention_source_from(const std::string& name);
+
+/// What a run chooses for its operators; the same on all ranks.
+struct OpsSettings {
+  AttentionSource attention = AttentionSource::kOwn;
+  bool allow_nondeterministic = false;  ///< kernels whose bits differ from run to run may be taken
+};
+
 /// AdamW's numbers for one step (step counts from 1); `grad_scale` is clipping and 1 / loss count.
 struct AdamwStep {
   double learning_rate = 0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0;

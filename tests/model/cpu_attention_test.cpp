@@ -61,10 +61,11 @@ void forward(const Backend& backend, Kernel kernel, const AttentionProblem& p,
   backend.ops->attention(out, lse, p.q, p.k, p.v, items, p.H, p.scale, accumulate);
 }
 void backward(const Backend& backend, Kernel kernel, const AttentionProblem& p, const Tensor& dq,
-              const Tensor& dk, const Tensor& dv, const Tensor& lse, const Tensor& delta) {
+              const Tensor& dk, const Tensor& dv, const Tensor& out, const Tensor& lse, const Tensor& delta) {
   if (kernel == Kernel::kBlocks)
     return cpu::attention_backward_by_blocks(call_of(backend, p, p.c.items), dq, dk, dv, p.dout, lse, delta);
-  backend.ops->attention_backward(dq, dk, dv, p.dout, p.q, p.k, p.v, lse, delta, p.c.items, p.H, p.scale);
+  backend.ops->attention_backward(dq, dk, dv, p.dout, out, p.q, p.k, p.v, lse, delta, p.c.items, p.H,
+                                  p.scale);
 }
 
 TEST(CpuAttention, ForwardEqualsSoftmaxInDouble) {
@@ -106,7 +107,7 @@ TEST(CpuAttention, BackwardEqualsGradientInDouble) {
       backend.ops->attention_delta(delta, p.dout, out, c.heads);
       const Output dq(p.T, p.D, DType::kF32, 0.5), dk(p.Tk, p.D, DType::kF32, 0.5),
           dv(p.Tk, p.D, DType::kF32, 0.5);
-      backward(backend, kernel, p, dq.view(), dk.view(), dv.view(), lse, delta);
+      backward(backend, kernel, p, dq.view(), dk.view(), dv.view(), out, lse, delta);
       const auto check = [&](const Output& found, const std::vector<double>& answer,
                              const std::vector<double>& mass, int64_t count) {
         EXPECT_TRUE(all_within(
@@ -162,7 +163,8 @@ TEST(CpuAttention, ThreadCountDoesNotChangeABit) {
       const Tensor dk = Tensor::zeros({p.Tk, p.D}, DType::kF32), dv = Tensor::zeros({p.Tk, p.D}, DType::kF32);
       backend.ops->attention(out, lse, p.q, p.k, p.v, p.c.items, p.H, p.scale, false);
       backend.ops->attention_delta(delta, p.dout, out, p.H);
-      backend.ops->attention_backward(dq, dk, dv, p.dout, p.q, p.k, p.v, lse, delta, p.c.items, p.H, p.scale);
+      backend.ops->attention_backward(dq, dk, dv, p.dout, out, p.q, p.k, p.v, lse, delta, p.c.items, p.H,
+                                      p.scale);
       const std::vector<Tensor> all{out, lse, delta, dq, dk, dv};
       if (first.empty()) first = all;
       for (size_t i = 0; i < all.size(); ++i)

@@ -66,8 +66,8 @@ void check_backward(const OpsUnderTest& backend, const AttentionProblem& p,
     ops.attention_delta(on.out(delta), dout, on.out(out), p.H);
     const Tensor to_q = on.out(dq.view()), to_k = on.out(dk.view()), to_v = on.out(dv.view());
     if (backward) return backward(to_q, to_k, to_v, dout, q, k, v, on.out(lse), on.out(delta), p);
-    ops.attention_backward(to_q, to_k, to_v, dout, q, k, v, on.out(lse), on.out(delta), p.c.items, p.H,
-                           p.scale);
+    ops.attention_backward(to_q, to_k, to_v, dout, on.out(out), q, k, v, on.out(lse), on.out(delta),
+                           p.c.items, p.H, p.scale);
   });
   const auto check = [&](const char* name, const Output& found, const std::vector<double>& answer,
                          const std::vector<double>& mass, int64_t count, double naive, double largest) {

@@ -81,14 +81,19 @@ void ReferenceOps::attention_delta(const Tensor& delta, const Tensor& dout, cons
 }
 
 void ReferenceOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv,
-                                      const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& lse, const Tensor& delta,
+                                      const Tensor& dout, const Tensor& out, const Tensor& q, const Tensor& k,
+                                      const Tensor& v, const Tensor& lse, const Tensor& delta,
                                       std::span<const AttentionItem> items, int64_t num_heads,
                                       double scale) const {
   const int64_t K = q.row_size() / num_heads;
+  const Tensor delta_of_out = Tensor::empty({out.rows(), num_heads}, DType::kF64);
+  attention_delta(delta_of_out, dout, out, num_heads);
   for (const AttentionItem& item : items)
     for (int64_t t = item.q_begin; t < item.q_end; ++t)
       for (int64_t h = 0; h < num_heads; ++h) {
+        // Backends may compute delta from out: both must be the final ones.
+        ZT_CHECK(row(delta_of_out, t)[h] == row(delta, t)[h], "attention_backward: row ", t, ", head ", h,
+                 " has delta ", row(delta, t)[h], ", its out gives ", row(delta_of_out, t)[h]);
         const std::vector<double> scores = scores_of(q, k, item, t, h * K, K, scale);
         for (size_t i = 0; i < scores.size(); ++i) {
           const int64_t u = item.kv_begin + int64_t(i);

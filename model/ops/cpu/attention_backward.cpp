@@ -215,9 +215,9 @@ void cpu::attention_backward_by_blocks(const AttentionCall& call, const Tensor& 
 }
 
 void CpuOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                                const Tensor& delta, std::span<const AttentionItem> items, int64_t num_heads,
-                                double scale) const {
+                                const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                                const Tensor& lse, const Tensor& delta, std::span<const AttentionItem> items,
+                                int64_t num_heads, double scale) const {
   const char* op = "attention_backward";
   const int64_t K = check_attention(op, q, k, v, lse, items, num_heads, scale);
   check_wide(op, "dq", dq, q.rows(), q.row_size());
@@ -225,6 +225,8 @@ void CpuOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor
   check_wide(op, "dv", dv, k.rows(), q.row_size());
   check_matrix(op, "dout", dout, q.rows(), q.row_size());
   check_same_type(op, "dout", dout, q);
+  check_matrix(op, "out", out, q.rows(), q.row_size());
+  checks::check_attention_out(op, out, q, false);
   check_wide(op, "delta", delta, q.rows(), num_heads);
   const AttentionCall call{q, k, v, items, num_heads, K, float(scale), pool_, workspace_, progress_};
   if (q.dtype() == DType::kBF16 && has_tiles())

@@ -70,9 +70,9 @@ class CpuOps final : public Ops {
   void attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,
                        int64_t num_heads) const override;
   void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                          const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                          const Tensor& delta, std::span<const AttentionItem> items, int64_t num_heads,
-                          double scale) const override;
+                          const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& lse, const Tensor& delta, std::span<const AttentionItem> items,
+                          int64_t num_heads, double scale) const override;
   void set_progress(std::function<void()> progress) const override { progress_ = std::move(progress); }
 
   double squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,

@@ -148,9 +148,9 @@ void CudaOps::attention_delta(const Tensor& delta, const Tensor& dout, const Ten
 }
 
 void CudaOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                 const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                                 const Tensor& delta, std::span<const AttentionItem> items, int64_t num_heads,
-                                 double scale) const {
+                                 const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const Tensor& lse, const Tensor& delta, std::span<const AttentionItem> items,
+                                 int64_t num_heads, double scale) const {
   const char* op = "attention_backward";
   const int64_t K = checks::check_attention(op, q, k, v, lse, items, num_heads, scale);
   check_wide(op, "dq", dq, q.rows(), q.row_size());
@@ -158,6 +158,8 @@ void CudaOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tenso
   check_wide(op, "dv", dv, k.rows(), q.row_size());
   check_matrix(op, "dout", dout, q.rows(), q.row_size());
   check_same_type(op, "dout", dout, q);
+  check_matrix(op, "out", out, q.rows(), q.row_size());
+  checks::check_attention_out(op, out, q, false);
   check_wide(op, "delta", delta, q.rows(), num_heads);
   for (const auto& [name, x] : {std::pair("q", &q), {"k", &k}, {"v", &v}, {"lse", &lse}})
     check_device(op, name, *x);

@@ -8,7 +8,10 @@
 
 namespace zoetrope {
 
-CudaOps::CudaOps(Arena& workspace) : workspace_(workspace), products_(std::make_unique<CudaProducts>()) {
+CudaOps::CudaOps(Arena& workspace, const OpsSettings& settings)
+    : workspace_(workspace), settings_(settings), products_(std::make_unique<CudaProducts>()) {
+  ZT_REQUIRE(settings.attention == AttentionSource::kOwn, "attention kernel '", name_of(settings.attention),
+             "' is not in this build; use 'own'");
   void* memory = nullptr;
   ZT_CUDA(cudaMallocHost(&memory, sizeof(double)));
   readback_ = std::shared_ptr<void>(memory, [](void* p) { (void)cudaFreeHost(p); });
@@ -24,8 +27,9 @@ double CudaOps::read(const double* on_device) const {
 
 void register_cuda_backend() {
   register_device(Device::kCuda, cuda_device_backend());
-  register_ops(Device::kCuda,
-               [](Arena& workspace) -> std::unique_ptr<Ops> { return std::make_unique<CudaOps>(workspace); });
+  register_ops(Device::kCuda, [](Arena& workspace, const OpsSettings& settings) -> std::unique_ptr<Ops> {
+    return std::make_unique<CudaOps>(workspace, settings);
+  });
 }
 
 }  // namespace zoetrope

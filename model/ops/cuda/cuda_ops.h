@@ -13,7 +13,7 @@ class CudaProducts;  // cuBLASLt behind a wall: only products.cu sees it
 
 class CudaOps final : public Ops {
  public:
-  explicit CudaOps(Arena& workspace);
+  CudaOps(Arena& workspace, const OpsSettings& settings);
   ~CudaOps() override;
 
   const char* name() const override { return "cuda"; }
@@ -62,9 +62,9 @@ class CudaOps final : public Ops {
   void attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,
                        int64_t num_heads) const override;
   void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                          const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& lse,
-                          const Tensor& delta, std::span<const AttentionItem> items, int64_t num_heads,
-                          double scale) const override;
+                          const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& lse, const Tensor& delta, std::span<const AttentionItem> items,
+                          int64_t num_heads, double scale) const override;
 
   double squared_error(const Tensor& dy, const Tensor& row_loss, const Tensor& y, const Tensor& target,
                        const Tensor& weight, double grad_scale) const override;
@@ -85,6 +85,7 @@ class CudaOps final : public Ops {
   double read(const double* on_device) const;
 
   Arena& workspace_;
+  const OpsSettings settings_;
   Stream stream_{Device::kCuda};
   std::unique_ptr<CudaProducts> products_;
   std::shared_ptr<void> readback_;  ///< page-locked memory of one number

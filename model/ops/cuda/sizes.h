@@ -20,6 +20,7 @@ int64_t cuda_row_sums_bytes(int64_t num_rows, int64_t width, int64_t num);
 struct WorkspaceSizes {
   int64_t max_tokens = 0, width = 0, ffn = 0, head_width = 0;
   DType compute = DType::kF32;
+  OpsSettings settings;
 };
 
 /// This backend's part of `ops_workspace_bytes`, `ops_workspace_in_use`, `ops_prepared_bytes` and
