@@ -47,4 +47,6 @@ if(NCCL_INCLUDE_DIR)
   get_filename_component(ZT_NCCL_LIBRARIES "${NCCL_LIBRARY}" DIRECTORY)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/parallel/loaded/nccl.cpp PROPERTIES COMPILE_DEFINITIONS
     "ZT_NCCL_LIBRARIES=\"${ZT_NCCL_LIBRARIES}\"")
+else()
+  target_sources(zoetrope_cuda PRIVATE ${CMAKE_SOURCE_DIR}/parallel/comm_no_nccl.cpp)
 endif()

@@ -59,6 +59,8 @@ class Comm {
   virtual void barrier() = 0;
   /// Ends all ranks after an error, naming it; with an empty message, one that was named already.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
+  /// Memory of the rank's device that the transport holds as long as it lives; the same on all ranks.
+  virtual int64_t device_bytes() const { return 0; }
 };
 
 /// Runs `body` on `num_ranks` ranks as threads and rethrows the first error; ranks blocked in a call on a

@@ -27,6 +27,7 @@ class ForwardingComm : public Comm {
   }
   void broadcast(void* data, int64_t bytes, int root) override { inner_.broadcast(data, bytes, root); }
   void barrier() override { inner_.barrier(); }
+  int64_t device_bytes() const override { return inner_.device_bytes(); }
   [[noreturn]] void abort(const std::string& message) override {
     inner_.abort(message);
     throw Error(message);  // not reached: compilers do not see that a virtual call never returns

@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "model/ops/cuda/rank_sum.h"
+#include "parallel/device_comm.h"
 #include "parallel/transfer_watch.h"
 
 namespace zoetrope {
@@ -84,7 +85,7 @@ struct NcclComm::State {
   const Stream compute{Device::kCuda};
   Channel channels[2];
   std::shared_ptr<void> work;
-  int64_t work_elements = 0, connection_bytes = 0;
+  int64_t work_elements = 0, connection_bytes = 0, device_bytes = 0;
   std::mutex mutex;  ///< of the communicators and the failure: the watch ends them from its thread
   std::string failure;
   std::unique_ptr<TransferWatch> watch;
@@ -155,6 +156,7 @@ void NcclComm::State::start() {
   for (const Channel& channel : channels) channel.stream.synchronize();
   throw_if_failed();
   connection_bytes = free_before - free_with_comms + free_with_work - device_info(Device::kCuda).free_bytes;
+  device_bytes = int64_t(host.all_reduce_max(double(connection_bytes + work_bytes_of(work_elements, size))));
 }
 
 /// One byte to and from every peer.
@@ -327,5 +329,14 @@ void NcclComm::abort(const std::string& message) {
 
 int64_t NcclComm::connection_bytes() const { return state_->connection_bytes; }
 int64_t NcclComm::work_bytes() const { return work_bytes_of(state_->work_elements, size()); }
+int64_t NcclComm::device_bytes() const { return state_->device_bytes; }
+
+void register_nccl() {
+  register_device_comm(Device::kCuda, [](Comm& host, double timeout_seconds) -> std::unique_ptr<Comm> {
+    NcclOptions options;
+    options.timeout_seconds = timeout_seconds;
+    return std::make_unique<NcclComm>(host, options);
+  });
+}
 
 }  // namespace zoetrope

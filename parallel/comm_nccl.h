@@ -43,6 +43,8 @@ class NcclComm : public ForwardingComm {
   int64_t connection_bytes() const;
   /// Device memory of the sums' work space.
   int64_t work_bytes() const;
+  /// Both, of the rank that has most: caps that follow from it are the same on all.
+  int64_t device_bytes() const override;
 
   struct State;
 

@@ -25,8 +25,8 @@ Device device_with_room(const TrainConfig& config, const Comm& comm, int num_thr
   const Device device = device_of(config.numerics.device);
   if (device == Device::kCpu) return device;
   const int64_t state = state_bytes_of(config);
-  const MemoryModel memory = memory_model_of(config, num_threads, workload, state);
-  require_device_memory(memory, sized_caps(memory, comm, workload, memory_bytes, given), state, device);
+  const MemoryModel memory = memory_model_of(config, num_threads, workload, state, comm.device_bytes());
+  require_device_memory(memory, sized_caps(memory, comm, workload, memory_bytes, given), state, comm, device);
   return device;
 }
 
@@ -55,11 +55,11 @@ Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Wo
 Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, int64_t memory_bytes,
                          std::optional<Cluster> given) {
   const int64_t state_bytes = parameters.persistent_bytes() + optimizer.persistent_bytes();
-  memory = memory_model_of(config, pool.num_threads(), workload, state_bytes);
+  memory = memory_model_of(config, pool.num_threads(), workload, state_bytes, comm.device_bytes());
   const Cluster caps = sized_caps(memory, comm, workload, memory_bytes, given);
   arena.reserve(activation_bytes(config.model, precision).of(caps.tokens_per_slot, caps.segments_per_slot) +
                 workspace_bytes(config, pool.num_threads(), caps.tokens_per_slot));
-  persistent_bytes = state_bytes +
+  persistent_bytes = state_bytes + comm.device_bytes() +
                      ContextAttention::buffer_bytes(config.model, precision, caps.tokens_per_slot) +
                      workload.payload_bytes();
   return caps;

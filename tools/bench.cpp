@@ -75,7 +75,7 @@ int bench_ops(const BenchOptions& options, Comm& comm) {
   ops.text_rows = model.text_rows, ops.features = model.in_features();
   ops.device = options.config.numerics.device;
   ops.precision = options.config.numerics.precision;
-  start_device(options.config, comm);
+  const std::unique_ptr<Comm> transport = start_device(options.config, comm);
   ops.json = options.json;
   report_json(options, run_bench_ops(ops));
   return 0;

@@ -94,8 +94,7 @@ class CpBench {
   /// Rank, memory cap, cost set and link.
   void open() {
     if (!config_.plan.cost.empty()) cost_ = rings_only(find_cost(config_.plan.cost));
-    start_device(config_, comm_);
-    const int64_t memory = memory_limit(config_, cost_, comm_.size());
+    const int64_t memory = memory_limit(config_, cost_, comm_);
     const Workload workload = workload_of(dataset_.lengths(), config_.plan.batch, dataset_.features());
     recording_ = make_recording_comm(comm_, recorder_);
     make_rank(workload, memory);
@@ -135,11 +134,11 @@ class CpBench {
                                     traffic_share(int(cost_.ranks_per_node));
       link.collective_latency_ns = std::llround(2e9 * fast.latency_seconds);
     } else if (ranks > 1 && !setting_.is_wall) {
-      fast = measure_pair_link(comm_);
+      fast = measure_pair_link(comm_, rank_->device);
       link.collective_ns_per_byte = 1e9 * traffic_share(ranks) / fast.bytes_per_second;
       link.collective_latency_ns = std::llround(2e9 * fast.latency_seconds);
     } else if (ranks > 1) {
-      fast = measure_link(comm_);
+      fast = measure_link(comm_, rank_->device);
       all_reduce_ns = 1e9 * measure_all_reduce(*rank_);
       link.collective_ns_per_byte = all_reduce_ns / gradient_bytes;
       link.collective_latency_ns = std::llround(1e9 * comm_.all_reduce_max(collective_latency(comm_)));
@@ -218,6 +217,7 @@ class CpBench {
         },
         *rank_->ops);
     rank_->optimizer.step(0, result.grad_norm);
+    rank_->ops->stream().synchronize();
     return result;
   }
 
@@ -297,15 +297,16 @@ class CpBench {
 
 }  // namespace
 
-int bench_cp(const BenchOptions& options, Comm& comm) {
+int bench_cp(const BenchOptions& options, Comm& host) {
   if (options.config.data.data.empty())
     throw UsageError("no data set: give --data DATASET, a folder that `zoetrope ingest` wrote");
   PlanOptions plan = options.config.plan;
   plan.planner = "static";  // the planners that --cp is for; a file's cp doesn't bind the others
-  check_cp(plan, comm.size());
+  check_cp(plan, host.size());
   plan.planner = "bags";
-  check_bags(plan, comm.size());
-  return CpBench(options, comm).run();
+  check_bags(plan, host.size());
+  const std::unique_ptr<Comm> transport = start_device(options.config, host);
+  return CpBench(options, *transport).run();
 }
 
 }  // namespace zoetrope

@@ -77,15 +77,16 @@ class RingBench {
   /// As many exchanges of as many bytes as the ring made, with nothing computed meanwhile.
   double bare_seconds(const ExchangeStats& stats) {
     const int64_t each = int64_t(stats.transfer_bytes) / std::max<int64_t>(1, stats.exchanges);
-    std::vector<std::byte> out(size_t(each), std::byte(1)), in(out);
+    const Tensor out = Tensor::zeros({each}, DType::kU8, rank_.device),
+                 in = Tensor::zeros({each}, DType::kU8, rank_.device);
     const int ranks = rank_.comm.size(), me = rank_.comm.rank();
     rank_.comm.barrier();
     const int64_t start = wall_ns();
     for (int64_t i = 0; i < stats.exchanges; ++i)
       rank_.comm
-          .exchange({{(me + 1) % ranks, out.data(), each, 7}},
-                    {{(me + ranks - 1) % ranks, in.data(), each, 7}})
+          .exchange({{(me + 1) % ranks, out.raw(), each, 7}}, {{(me + ranks - 1) % ranks, in.raw(), each, 7}})
           ->wait();
+    rank_.ops->stream().synchronize();
     return 1e-9 * double(wall_ns() - start);
   }
 
@@ -99,9 +100,10 @@ class RingBench {
 
 }  // namespace
 
-int bench_ring(const BenchOptions& options, Comm& comm) {
-  if (comm.size() < 2) throw UsageError("bench ring needs --ranks 2 or more");
-  start_device(options.config, comm);
+int bench_ring(const BenchOptions& options, Comm& host) {
+  if (host.size() < 2) throw UsageError("bench ring needs --ranks 2 or more");
+  const std::unique_ptr<Comm> transport = start_device(options.config, host);
+  Comm& comm = *transport;
   const ModelConfig& model = options.config.model;
   std::vector<int64_t> blocks{128, 256, 512, 1024};
   if (options.tokens > 0) blocks = {options.tokens};

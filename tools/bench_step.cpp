@@ -68,10 +68,11 @@ class GemmPeak {
   std::map<std::string, double> rates_;
 };
 
-StepShare measure_share(const BenchOptions& options, const std::string& precision, Comm& comm) {
+StepShare measure_share(const BenchOptions& options, const std::string& precision, Comm& host) {
   TrainConfig config = options.config;
   config.numerics.precision = precision;
-  start_device(config, comm);
+  const std::unique_ptr<Comm> transport = start_device(config, host);
+  Comm& comm = *transport;
   const int64_t tokens = options.tokens > 0 ? options.tokens : kDefaultTokens;
   std::vector<int64_t> lengths;
   for (int64_t left = tokens; left > 0; left -= kSampleTokens)

@@ -104,7 +104,7 @@ int run_heldout(const HeldoutFlags& flags, Comm& comm) {
              "' were made with different patches");
   int64_t longest = 0;
   for (int64_t tokens : heldout.lengths()) longest = std::max(longest, tokens);
-  OpenedRun run = open_weights(flags.run, comm, longest, 1, flags.device);
+  OpenedRun run = open_weights(flags.run, comm, longest, 1, {flags.device});
   require_same_patch(run.config.model, heldout, flags.data);
   const std::vector<Row> rows = evaluate(flags, heldout, training, run);
   const std::string json =

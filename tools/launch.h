@@ -20,6 +20,10 @@ namespace zoetrope {
 /// included.
 int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop = false);
 
+/// What gives a command its ranks: `run_on_ranks`, or threads of a test.
+using RunRanks =
+    std::function<int(int64_t num_ranks, const std::function<int(Comm&)>& body, bool saves_on_stop)>;
+
 /// Starts `num_ranks` processes of this program under Open MPI's mpirun, waits for them and returns their
 /// exit code. SIGTERM and SIGINT become SIGUSR1, which mpirun hands on once all ranks run, so that they can
 /// save; before any rank runs, and without `saves_on_stop`, they end all with 128 + the signal. When a rank

@@ -47,13 +47,21 @@ int64_t memory_limit(const TrainConfig& config, const CostModel& cost, int64_t r
   if (config.plan.memory_per_rank > 0) return config.plan.memory_per_rank;
   if (cost.memory_per_rank > 0) return cost.memory_per_rank;
   const Device device = device_of(config.numerics.device);
-  if (device != Device::kCpu) return device_memory(device);
+  if (device != Device::kCpu) return device_memory(device, 0);
   const int64_t physical = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
   return physical / std::max<int64_t>(1, ranks_on_node) / 10 * 8;
 }
 
+int64_t memory_limit(const TrainConfig& config, const CostModel& cost, Comm& comm) {
+  const Device device = device_of(config.numerics.device);
+  const bool given = config.plan.memory_per_rank > 0 || cost.memory_per_rank > 0;
+  const int64_t own = given || device == Device::kCpu ? memory_limit(config, cost, comm.size())
+                                                      : device_memory(device, comm.device_bytes());
+  return int64_t(-comm.all_reduce_max(-double(own)));  // far below 2^53
+}
+
 MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
-                            int64_t state_bytes) {
+                            int64_t state_bytes, int64_t transport_bytes) {
   const Precision precision = Precision::from_name(config.numerics.precision);
   const ActivationBytes activations = activation_bytes(config.model, precision);
   const auto workspace = [&](int64_t tokens) {
@@ -71,8 +79,8 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   const int64_t ring_per_token =
       (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
   MemoryModel memory;
-  memory.persistent =
-      state_bytes + ring_fixed + workload.payload_bytes() + activations.fixed + workspace_fixed;
+  memory.persistent = state_bytes + transport_bytes + ring_fixed + workload.payload_bytes() +
+                      activations.fixed + workspace_fixed;
   memory.per_token = activations.per_token + workspace_per_token;
   memory.per_segment = activations.per_segment;
   memory.per_cap_token = ring_per_token;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "parallel/comm.h"
 #include "schedule/cost.h"
 #include "schedule/memory.h"
 #include "tools/footprint.h"
@@ -31,12 +32,15 @@ int threads_per_rank(const ParallelOptions& options, int ranks_on_node);
 /// Bytes that a rank may use: the flag, else the cost file's, else the GPU's (`device_memory`), or physical
 /// memory / ranks less 20 %.
 int64_t memory_limit(const TrainConfig& config, const CostModel& cost, int64_t ranks_on_node);
+/// The least of all ranks, once they have started; every rank calls it.
+int64_t memory_limit(const TrainConfig& config, const CostModel& cost, Comm& comm);
 
 /// Work space of the operators for this many tokens at a time.
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens);
-/// Bytes of a rank as figures linear in its caps. `state_bytes`: parameters, gradients, optimizer.
+/// Bytes of a rank as figures linear in its caps. `state_bytes`: parameters, gradients, optimizer;
+/// `transport_bytes`: what the ranks' Comm takes of the device.
 MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Workload& workload,
-                            int64_t state_bytes);
+                            int64_t state_bytes, int64_t transport_bytes = 0);
 /// The same by parts, from the config alone.
 Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Workload& workload);
 /// What a run is expected to use, where `memory_model_of` gives what must be reserved: work space as the

@@ -73,21 +73,24 @@ double best_gemm(const Rank& rank, const ModelConfig& model, const ProfileProgre
   return best;
 }
 
-Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& progress) {
+Profile measure(const ProfileSetup& setup, Comm& host, const ProfileProgress& progress) {
   TrainConfig config = setup.config;
   config.optimisation.learning_rate = config.optimisation.final_learning_rate = 0;  // weights stay sane
   Profile result;
+  const std::unique_ptr<Comm> transport = start_device(config, host);
+  Comm& comm = *transport;
   result.ranks = comm.size(), result.threads = threads_per_rank(config.parallel, comm.size());
   result.precision = config.numerics.precision;
   result.model = join_message("width ", config.model.width, ", ", config.model.num_layers, " blocks of ",
                               config.model.num_heads, " heads", config.model.recompute ? ", recompute" : "");
-  start_device(config, comm);
   const Device device = device_of(config.numerics.device);
   ReplayRecorder recorder(clock_of(device, result.threads));
   PassWatch watch(recorder);
   const std::unique_ptr<Comm> recording = make_recording_comm(comm, recorder);
   const int64_t share =
-      device == Device::kCpu ? physical_bytes() / result.ranks : device_info(device).free_bytes;
+      device == Device::kCpu
+          ? physical_bytes() / result.ranks
+          : int64_t(-comm.all_reduce_max(-double(device_info(device).free_bytes + comm.device_bytes())));
   Rank rank(config, *recording, result.threads, profile_workload(config.model), share / 2, std::nullopt,
             nullptr, &watch);
   watch.stream = rank.ops->stream();
@@ -114,7 +117,7 @@ Profile measure(const ProfileSetup& setup, Comm& comm, const ProfileProgress& pr
              cost.linear_ns,
              " ns); the machine is too busy: run 'zoetrope profile' again, or with more --seconds");
   if (result.ranks > 1) {
-    result.link = measure_link(comm);
+    result.link = measure_link(comm, device);
     cost.transfer_ns =
         1e9 * exchange_bytes_per_token(config.model, rank.precision) / result.link.bytes_per_second;
     cost.latency_ns = 1e9 * exchanges_per_step(config.model) * result.link.latency_seconds;

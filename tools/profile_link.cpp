@@ -22,11 +22,14 @@ double least(const std::vector<double>& values) { return *std::min_element(value
 constexpr int64_t kSmallMessage = 64, kLargeMessage = int64_t(4) << 20;
 constexpr int kLinkRepeats = 41;
 
-double exchange_seconds(Comm& comm, int to, int from, int64_t bytes) {
-  const std::vector<std::byte> out(size_t(bytes), std::byte(1));
-  std::vector<std::byte> in(size_t(bytes), std::byte(0));
+double exchange_seconds(Comm& comm, Device device, int to, int from, int64_t bytes) {
+  const Tensor out = Tensor::zeros({bytes}, DType::kU8, device),
+               in = Tensor::zeros({bytes}, DType::kU8, device);
+  const Stream stream(device);
+  stream.synchronize();
   const int64_t start = wall_ns();
-  comm.exchange({{to, out.data(), bytes, 1}}, {{from, in.data(), bytes, 1}})->wait();
+  comm.exchange({{to, out.raw(), bytes, 1}}, {{from, in.raw(), bytes, 1}})->wait();
+  stream.synchronize();
   return 1e-9 * double(wall_ns() - start);
 }
 
@@ -50,21 +53,21 @@ double mean_over_ranks(Comm& comm, double value) {
   return sum / comm.size();
 }
 
-LinkRate measure_link(Comm& comm) {
+LinkRate measure_link(Comm& comm, Device device) {
   ZT_CHECK(comm.size() > 1, "a link needs two ranks");
   const int to = (comm.rank() + 1) % comm.size(), from = (comm.rank() + comm.size() - 1) % comm.size();
   const auto seconds_for = [&](int64_t bytes) {
     std::vector<double> times;
     for (int i = 0; i < kLinkRepeats; ++i) {
       comm.barrier();
-      times.push_back(comm.all_reduce_max(exchange_seconds(comm, to, from, bytes)));
+      times.push_back(comm.all_reduce_max(exchange_seconds(comm, device, to, from, bytes)));
     }
     return least(times);
   };
   return link_rate(seconds_for(kSmallMessage), seconds_for(kLargeMessage));
 }
 
-LinkRate measure_pair_link(Comm& comm) {
+LinkRate measure_pair_link(Comm& comm, Device device) {
   ZT_CHECK(comm.size() > 1, "a link needs two ranks");
   std::array<double, 2> seconds{};
   if (comm.rank() < 2) {
@@ -72,7 +75,8 @@ LinkRate measure_pair_link(Comm& comm) {
     for (size_t size = 0; size < 2; ++size) {
       std::vector<double> times;
       for (int i = 0; i < kLinkRepeats; ++i)
-        times.push_back(exchange_seconds(comm, other, other, size == 0 ? kSmallMessage : kLargeMessage));
+        times.push_back(
+            exchange_seconds(comm, device, other, other, size == 0 ? kSmallMessage : kLargeMessage));
       seconds[size] = least(times);
     }
   } else {
@@ -97,6 +101,7 @@ double measure_all_reduce(const Rank& rank) {
     rank.comm.barrier();
     const int64_t start = wall_ns();
     rank.comm.all_reduce_sum(rank.parameters.grads());
+    rank.ops->stream().synchronize();
     times.push_back(rank.comm.all_reduce_max(1e-9 * double(wall_ns() - start)));
   }
   rank.parameters.zero_grads();

@@ -51,10 +51,10 @@ struct LinkRate {
   double bytes_per_second = 0, latency_seconds = 0;
 };
 /// Throws: Error on a single rank.
-LinkRate measure_link(Comm& comm);
+LinkRate measure_link(Comm& comm, Device device);
 /// The same between ranks 0 and 1 alone, the others asleep: for more ranks than cores. All ranks get the
 /// result.
-LinkRate measure_pair_link(Comm& comm);
+LinkRate measure_pair_link(Comm& comm, Device device);
 
 /// Bytes of K, V and of their gradients that one remote token moves in one step, over all blocks.
 double exchange_bytes_per_token(const ModelConfig& model, Precision precision);

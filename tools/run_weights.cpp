@@ -26,20 +26,22 @@ TrainConfig config_of(const RunState& state, const std::string& checkpoint) {
   return config;
 }
 
-OpenedRun open_weights(const std::string& run, Comm& comm, int64_t longest_sample, int64_t num_samples,
-                       const std::string& device) {
+OpenedRun open_weights(const std::string& run, Comm& host, int64_t longest_sample, int64_t num_samples,
+                       const WhereToRun& where) {
   OpenedRun opened;
   opened.checkpoint = newest_checkpoint(run);
   opened.state = run_state_from_json(read_checkpoint_state(opened.checkpoint).state_json, opened.checkpoint);
   opened.config = config_of(opened.state, opened.checkpoint);
-  if (!device.empty()) opened.config.numerics.device = device;
-  start_device(opened.config, comm);
+  if (!where.device.empty()) opened.config.numerics.device = where.device;
+  if (where.transfer_timeout > 0) opened.config.parallel.transfer_timeout = where.transfer_timeout;
+  opened.transport = start_device(opened.config, host);
+  Comm& comm = *opened.transport;
   const int threads = threads_per_rank({1, 0}, comm.size());
   const Workload workload{longest_sample, longest_sample * num_samples, num_samples, 0};
   TrainConfig limits;  // the training's own flag is none of it
   limits.numerics.device = opened.config.numerics.device;
   opened.rank =
-      std::make_unique<Rank>(opened.config, comm, threads, workload, memory_limit(limits, {}, comm.size()));
+      std::make_unique<Rank>(opened.config, comm, threads, workload, memory_limit(limits, {}, comm));
   load_weights(opened.checkpoint, opened.rank->parameters, true, &opened.used_ema);
   opened.rank->parameters.prepare();
   return opened;

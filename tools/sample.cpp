@@ -26,7 +26,7 @@ struct SampleFlags {
   SampleRequest request;
   int64_t frames = 17, seed = 0, ranks = 0;
   double fps = 8;
-  std::string device;
+  WhereToRun where;
 };
 
 constexpr int64_t kLargestSide = 1 << 16, kMostFrames = 1 << 20;
@@ -38,6 +38,7 @@ void check_ranges(const SampleFlags& flags) {
   ranges.at_least("sampling-steps", flags.request.steps, 1);
   ranges.finite("guidance", flags.request.guidance);
   ranges.positive("shift", flags.request.shift);
+  ranges.not_negative("transfer-timeout", flags.where.transfer_timeout);
 }
 
 /// "WxH" in pixels. Throws: UsageError.
@@ -132,7 +133,7 @@ int sample(const SampleFlags& flags, Comm& comm) {
   const std::array<int64_t, 3> grid = grid_of(frames, height, width, patch);
   const int64_t tokens = grid[0] * grid[1] * grid[2];
 
-  OpenedRun run = open_weights(flags.run, comm, tokens, 1, flags.device);
+  OpenedRun run = open_weights(flags.run, comm, tokens, 1, flags.where);
   if (comm.rank() == 0 && count_words(flags.request.prompt) > run.config.model.text_rows)
     log_warning(join_message("the prompt has ", count_words(flags.request.prompt),
                              " words, the model reads the first ", run.config.model.text_rows));
@@ -148,7 +149,7 @@ int sample(const SampleFlags& flags, Comm& comm) {
 
 }  // namespace
 
-Command sample_command() {
+Command sample_command(const RunRanks& run_ranks) {
   auto flags = std::make_shared<SampleFlags>();
   Command command;
   command.name = "sample";
@@ -165,16 +166,19 @@ Command sample_command() {
   command.options.add_flag("guidance", flags->request.guidance, "classifier-free guidance; 1 turns it off");
   command.options.add_flag("shift", flags->request.shift, "timestep shift of the sampling grid");
   command.options.add_flag("seed", flags->seed, "of the noise");
-  command.options.add_flag("device", flags->device, "cpu or cuda; empty: as the run was trained");
+  command.options.add_flag("device", flags->where.device, "cpu or cuda; empty: as the run was trained");
+  command.options.add_flag("transfer-timeout", flags->where.transfer_timeout,
+                           "seconds after which a transfer between GPUs ends the run; 0: as it was trained");
   command.options.add_flag("ranks", flags->ranks,
                            "ranks that share the sample; 0: one, or what mpirun or srun gives");
-  command.run = [flags] {
+  command.run = [flags, run_ranks] {
     if (flags->run.empty()) throw UsageError("no run: give --run RUN, a folder of `zoetrope train`");
     if (flags->out.empty()) throw UsageError("no output: give --out FILE.mp4");
     check_ranges(*flags);
     check_outputs(flags->out);
     flags->request.seed = uint64_t(flags->seed);
-    return run_on_ranks(flags->ranks, [flags](Comm& comm) { return sample(*flags, comm); });
+    return run_ranks(
+        flags->ranks, [flags](Comm& comm) { return sample(*flags, comm); }, false);
   };
   return command;
 }

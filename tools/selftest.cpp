@@ -4,6 +4,8 @@
 #include "parallel/selftest.h"
 #include "tools/commands.h"
 #include "tools/launch.h"
+#include "tools/ranges.h"
+#include "tools/rank_device.h"
 
 namespace zoetrope {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 struct SelftestFlags {
   int64_t ranks = 0, seed = 1, random_plans = 6;
   std::string precision = "f32";
+  TrainConfig config;  ///< of which it takes the device and its transport
   bool json = false;
 };
 
@@ -26,8 +29,11 @@ void print_report(const SelftestReport& report) {
               report.worst_ratio(), report.passed() ? "passed" : "FAILED");
 }
 
-int selftest(const SelftestFlags& flags, Comm& comm) {
+int selftest(const SelftestFlags& flags, Comm& host) {
   SelftestOptions options;
+  options.device = device_of(flags.config.numerics.device);
+  const std::unique_ptr<Comm> transport = start_device(flags.config, host);
+  Comm& comm = *transport;
   options.precision = Precision::from_name(flags.precision);
   options.seed = uint64_t(flags.seed);
   options.random_plans = flags.random_plans;
@@ -56,10 +62,14 @@ Command selftest_command() {
   command.options.add_flag("seed", flags->seed, "seed of the network, the noise and the random plans");
   command.options.add_flag("random-plans", flags->random_plans,
                            "random valid plans besides those of the planners");
+  command.options.add_flag("device", flags->config.numerics.device,
+                           "what computes; cuda: a GPU for each rank", {"cpu", "cuda"});
+  command.options.add_flag("transfer-timeout", flags->config.parallel.transfer_timeout, kTransferTimeoutHelp);
   command.options.add_flag("json", flags->json, "print the report as JSON");
   command.run = [flags] {
     if (flags->random_plans < 0)
       throw UsageError(join_message("--random-plans ", flags->random_plans, ": expected at least 0"));
+    Ranges().positive("transfer-timeout", flags->config.parallel.transfer_timeout);
     return run_on_ranks(flags->ranks, [flags](Comm& comm) { return selftest(*flags, comm); });
   };
   return command;

@@ -92,10 +92,7 @@ StepResult loss_and_gradients(const Prefetcher::Loaded& loaded, int64_t step, co
 }
 
 int train(TrainSetup& setup, Comm& comm) {
-  check_cp(setup.config.plan, comm.size());
-  check_bags(setup.config.plan, comm.size());
   const StopSignal stop;
-  start_device(setup.config, comm);
   const Dataset dataset(setup.config.data.data);
   std::optional<RunLock> lock;
   if (comm.rank() == 0) lock.emplace(setup.run);
@@ -152,9 +149,17 @@ int train(TrainSetup& setup, Comm& comm) {
   return 0;
 }
 
+/// `setup` is the rank's own: ranks may be threads.
+int train_on_rank(TrainSetup setup, Comm& host) {
+  check_cp(setup.config.plan, host.size());
+  check_bags(setup.config.plan, host.size());
+  const std::unique_ptr<Comm> transport = start_device(setup.config, host);
+  return train(setup, *transport);
+}
+
 }  // namespace
 
-Command train_command() {
+Command train_command(const RunRanks& run_ranks) {
   auto setup = std::make_shared<TrainSetup>();
   Command command;
   command.name = "train";
@@ -173,10 +178,10 @@ Command train_command() {
                            "what may differ from the checkpoint: cost, memory, config, data");
   command.ignored_tables = {"ingest"};
   setup->command = command;  // shares `given`
-  command.run = [setup] {
+  command.run = [setup, run_ranks] {
     setup->check_flags();
-    const int code = run_on_ranks(
-        setup->config.parallel.ranks, [setup](Comm& comm) { return train(*setup, comm); }, true);
+    const int code = run_ranks(
+        setup->config.parallel.ranks, [setup](Comm& host) { return train_on_rank(*setup, host); }, true);
     if (code > 128) announce_restart(setup->run);
     return code;
   };

@@ -61,6 +61,7 @@ void TrainConfig::validate() const {
   const Ranges parallel_table("parallel");
   parallel_table.at_least("ranks", parallel.ranks, 0);
   parallel_table.between("threads-per-rank", parallel.threads_per_rank, 0, kMostThreads);
+  parallel_table.positive("transfer-timeout", parallel.transfer_timeout);
   check_optimisation(optimisation);
   const Ranges checkpoint_table("checkpoint");
   checkpoint_table.at_least("checkpoint-every", checkpoint.every, 0);

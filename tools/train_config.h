@@ -41,12 +41,18 @@ void check_cp(const PlanOptions& plan, int64_t ranks);
 /// Throws: UsageError when --bags is given with another planner, or isn't a spec of so many ranks.
 void check_bags(const PlanOptions& plan, int64_t ranks);
 
+inline constexpr double kTransferTimeout = 600;
+inline constexpr const char* kTransferTimeoutHelp =
+    "seconds after which a transfer between GPUs that has not ended ends the run";
+
 struct ParallelOptions {
   int64_t ranks = 0, threads_per_rank = 0;
+  double transfer_timeout = kTransferTimeout;
   void visit(auto&& field) {
     field("ranks", ranks, "ranks to start; 0: one, or what mpirun or srun gives");
     field("threads-per-rank", threads_per_rank,
           "compute threads of a rank; 0: cores of the node / its ranks");
+    field("transfer-timeout", transfer_timeout, kTransferTimeoutHelp);
   }
 };
 

@@ -73,7 +73,7 @@ CostModel settle_cost(const PlanOptions& options, const std::string& run, std::s
   return rings_only(find_cost(name));
 }
 
-void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
+void open_run(TrainSetup& setup, const Dataset& dataset, Comm& comm) {
   require_same_patch(setup.config.model, dataset, setup.config.data.data);
   setup.checkpoint = find_resume(setup.run, setup.resume);
   std::string source;
@@ -92,7 +92,7 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
     };
     if (may("cost")) state.cost = cost;
     if (may("memory")) {
-      state.memory_per_rank = memory_limit(setup.config, state.cost, comm.size());
+      state.memory_per_rank = memory_limit(setup.config, state.cost, comm);
       state.cluster.tokens_per_slot = 0;  // derived anew below
     }
     state.changes.insert(state.changes.end(), changed.begin(), changed.end());
@@ -100,7 +100,7 @@ void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm) {
       for (const std::string& change : changed) log_warning("changed on resume: " + change);
   } else {
     state.cost = cost;
-    state.memory_per_rank = memory_limit(setup.config, cost, comm.size());
+    state.memory_per_rank = memory_limit(setup.config, cost, comm);
     if (comm.rank() == 0 && !setup.resume.empty())
       log_info("no checkpoint in '" + setup.run + "' yet: starting at step 1");
     if (comm.rank() == 0) log_info("cost set: " + source);

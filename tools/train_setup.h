@@ -31,7 +31,7 @@ struct TrainSetup {
 };
 
 /// Finds the checkpoint to go on from, settles cost set, caps and threads, and writes the run's files.
-void open_run(TrainSetup& setup, const Dataset& dataset, const Comm& comm);
+void open_run(TrainSetup& setup, const Dataset& dataset, Comm& comm);
 /// Seeded initialisation, or the checkpoint's tensors; prepares the weights.
 void start_parameters(const TrainSetup& setup, Rank& rank);
 /// Prints what the run is: data, model, ranks, memory, cost set, planner (rank 0).
