@@ -6,8 +6,7 @@
 // Types legend: *compute* = the type products run in (f32, bf16, or f64 in the reference); *wide* = the type
 // of residual stream, statistics, modulation, parameters and gradients (f32, or f64 in the reference).
 // Matrices may be row-strided views unless "dense" is said. Outputs come first. Ops allocate nothing:
-// work space comes from the arena that the backend was given. "+=" outputs accumulate.
-// Throws: Error on any shape or type mismatch, at entry.
+// work space comes from the backend's arena. "+=" outputs accumulate. Throws: Error on a mismatch.
 #pragma once
 
 #include <functional>
@@ -114,17 +113,14 @@ class Ops : public FlowOps {
   /// Shapes: delta [T, H] wide; dout, out [T, D] compute (or wide).
   virtual void attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,
                                int64_t num_heads) const = 0;
-  /// dq += ..., dk += ..., dv += ... for the items' blocks, from what is final for the q rows: out, lse and
-  /// delta over all keys, those of other calls and ranks too. A kernel may compute delta from out itself.
-  /// Shapes: dq [T, D], dk, dv [Tk, D] wide; dout, q [T, D], k, v [Tk, D] compute; out [T, D] compute or
-  /// wide; lse, delta [T, H] wide. Items of one call have disjoint q ranges and disjoint kv ranges.
-  /// Deterministic.
+  /// dq += ..., dk += ..., dv += ... for the items' blocks, from the q rows' out, lse and delta over all
+  /// keys. Shapes: as in `attention`; dq, dk, dv wide; out compute or wide; delta [T, H] wide. Items of one
+  /// call have disjoint q ranges and disjoint kv ranges. Deterministic.
   virtual void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
                                   const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                                   const Tensor& lse, const Tensor& delta,
                                   std::span<const AttentionItem> items, int64_t num_heads,
                                   double scale) const = 0;
-
   /// Attention calls `progress` between its blocks, from the calling thread alone, so that transfers under
   /// way can advance; an empty function turns it off. Backends whose ops return at once ignore it.
   virtual void set_progress(std::function<void()> progress) const { (void)progress; }
@@ -143,7 +139,7 @@ class Ops : public FlowOps {
 };
 
 /// The one factory. `pool` and `workspace` outlive the ops.
-/// Throws: Error when the device is not built in, or has not what `settings` ask for.
+/// Throws: Error when the device, or what is asked of it, is not built in.
 std::unique_ptr<Ops> make_ops(Device device, const ThreadPool& pool, Arena& workspace,
                               const OpsSettings& settings = {});
 /// Bytes of work space that `make_ops`'s backend needs at most for these sizes.
