@@ -208,7 +208,7 @@ TEST(PlanPipeline, CoversAndFitsAnyBatchAndNeverBeatsTheBound) {
   const uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   double worst = 1;
-  for (int run = 0; run < rounds(200); ++run) {
+  for (int run = 0; run < rounds(120); ++run) {
     const int64_t slots = pick(random, 1, 40),
                   cap = pick(random, 1, 4) == 1 ? pick(random, 1, 60) : pick(random, 61, 3001);
     const Cluster cluster{slots, cap, pick(random, 0, 2) == 0 ? pick(random, 1, 5) : 0};
