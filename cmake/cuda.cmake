@@ -18,6 +18,8 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
+string(REPLACE ";" ", sm_" ZT_CUDA_SUMMARY "${ZT_CUDA_ARCHITECTURES}")
+set(ZT_CUDA_SUMMARY "on, CUDA ${CUDAToolkit_VERSION}, sm_${ZT_CUDA_SUMMARY} and PTX")
 
 add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES} model/ops/cuda/loaded/cublaslt.cpp)
 target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static ${CMAKE_DL_LIBS})
@@ -38,9 +40,13 @@ target_compile_options(zoetrope_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
 
 # Several GPUs: NCCL's header is enough to build, the library is loaded when it is used.
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR})
+# ZT_NCCL_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.
+set(ZT_NCCL_ROOT "" CACHE PATH "where NCCL is, if not beside the CUDA toolkit")
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${ZT_NCCL_ROOT}/include ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${ZT_NCCL_ROOT}/lib ${CUDAToolkit_LIBRARY_DIR})
+set(ZT_NCCL_SUMMARY "not found: one GPU only (set ZT_NCCL_ROOT)")
 if(NCCL_INCLUDE_DIR)
+  set(ZT_NCCL_SUMMARY "on, loaded when used (${NCCL_INCLUDE_DIR})")
   target_sources(zoetrope_cuda PRIVATE ${CMAKE_SOURCE_DIR}/parallel/comm_nccl.cpp ${CMAKE_SOURCE_DIR}/parallel/loaded/nccl.cpp)
   target_include_directories(zoetrope_cuda SYSTEM PRIVATE ${NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(zoetrope_cuda PUBLIC ${CMAKE_DL_LIBS})

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "model/ops/cuda/register.h"
 #include "parallel/comm_nccl.h"
-#include "tests/simt/devices.h"
+#include "tests/cuda/devices.h"
 #include "tests/support/ring_run.h"
 
 namespace zoetrope {
@@ -25,15 +24,10 @@ struct RingResult {
   }
 };
 
-/// One case on ranks as threads, each with an emulated device. `order` draws the order of streams and
-/// threads.
+/// One case on ranks as threads, each with a device. `order` draws the order of streams and threads.
 RingResult run(const RingCase& ring_case, int ranks, uint64_t order,
                PlantedFault fault = PlantedFault::kNone) {
-  simt::DeviceOptions devices;
-  devices.devices = ranks;
-  devices.seed = order;
-  simt::reset_devices(devices);
-  register_cuda_backend();
+  start_devices({.count = ranks, .order = order});
   RingResult result;
   result.ranks.resize(size_t(ranks));
   run_local_ranks(ranks, [&](Comm& host) {
@@ -53,7 +47,7 @@ RingResult run(const RingCase& ring_case, int ranks, uint64_t order,
 }
 
 TEST(CudaContextAttention, EqualsWholeSampleAttentionInEveryOrder) {
-  for (const int ranks : {1, 2, 3, 4})
+  for (const int ranks : possible_device_counts({1, 2, 3, 4}))
     for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{1}, {31, 33, 7}, {5, 1, 4, 9, 2}})
       for (uint64_t seed = 1; seed <= 2; ++seed) {
         const RingCase ring_case =
@@ -71,6 +65,7 @@ TEST(CudaContextAttention, EqualsWholeSampleAttentionInEveryOrder) {
 }
 
 TEST(CudaContextAttention, PlantedFaultsExceedTheBoundTenfold) {
+  ZT_NEEDS_DEVICES(3);
   const RingCase ring_case = make_ring_case(3, 3, -1, {97, 41});
   for (const PlantedFault fault :
        {PlantedFault::kSkipStep, PlantedFault::kLoseGradient, PlantedFault::kShiftedRows})

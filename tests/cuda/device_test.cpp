@@ -1,29 +1,20 @@
-// Memory, copies, streams and events of the CUDA device, on the emulated one: host memory and device memory
-// are apart there, streams are queues that run when somebody waits, in any order that events allow.
+// Memory, copies, streams and events of the CUDA device. On the emulated one host memory and device memory
+// are apart too, and streams are queues that run when somebody waits, in any order that events allow.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "core/arena.h"
 #include "core/device_backend.h"
-#include "model/ops/cuda/register.h"
-#include "tests/simt/devices.h"
+#include "tests/cuda/devices.h"
 #include "tests/support/op_tensors.h"
 
 namespace zoetrope {
 namespace {
 
+using test::DeviceWish;
 using test::random_matrix;
-
-void start(const simt::DeviceOptions& options) {
-  simt::reset_devices(options);
-  register_cuda_backend();
-}
-void start(uint64_t seed) {
-  simt::DeviceOptions options;
-  options.seed = seed;
-  start(options);
-}
+using test::start_devices;
 
 /// A view of the same shape on the device; rows `padding` elements further apart than their width.
 Tensor on_device(const Tensor& like, int64_t padding) {
@@ -38,7 +29,7 @@ void expect_equal(const Tensor& found, const Tensor& expected) {
 
 class Seeds : public testing::TestWithParam<uint64_t> {
  protected:
-  void SetUp() override { start(GetParam()); }
+  void SetUp() override { start_devices({.order = GetParam()}); }
 };
 INSTANTIATE_TEST_SUITE_P(CudaDevice, Seeds, testing::Values(0, 1, 2));
 
@@ -103,7 +94,7 @@ TEST_P(Seeds, EventsOrderStreams) {
 }
 
 TEST(CudaDevice, AnEventThatWasNeverRecordedIsComplete) {
-  start(uint64_t(0));
+  start_devices();
   const Event event;
   EXPECT_TRUE(event.complete());
   event.wait(Stream(Device::kCuda));
@@ -122,34 +113,36 @@ void expect_error(const std::function<void()>& run, const std::vector<std::strin
 }
 
 TEST(CudaDevice, SaysWhatIsMissing) {
-  simt::DeviceOptions options;
-  options.devices = 2;
-  start(options);
+  ZT_NEEDS_EMULATION("other drivers and GPUs than this machine's");
+  DeviceWish options;
+  options.count = 2;
+  start_devices(options);
   EXPECT_EQ(device_count(Device::kCuda), 2);
   expect_error([] { select_device(Device::kCuda, 2); }, {"GPU 2", "has 2"});
   select_device(Device::kCuda, 1);
   EXPECT_EQ(device_info(Device::kCuda).index, 1);
   options.compute_major = 7;
   options.compute_minor = 5;
-  start(options);
+  start_devices(options);
   expect_error([] { select_device(Device::kCuda, 0); }, {"compute capability 7.5", "need 8.0"});
   options.driver_version = 12080;
-  start(options);
+  start_devices(options);
   expect_error([] { select_device(Device::kCuda, 0); },
                {"driver is too old", "supports CUDA 12.8", "built with CUDA 13.0"});
   options.driver_version = 0;
-  start(options);
+  start_devices(options);
   expect_error([] { select_device(Device::kCuda, 0); }, {"no NVIDIA driver"});
   options.driver_version = 13000;
-  options.devices = 0;
-  start(options);
+  options.count = 0;
+  start_devices(options);
   expect_error([] { select_device(Device::kCuda, 0); }, {"offers no GPU"});
 }
 
 TEST(CudaDevice, SaysHowMuchMemoryIsFree) {
-  simt::DeviceOptions options;
+  ZT_NEEDS_EMULATION("a GPU with 1 MiB of memory");
+  DeviceWish options;
   options.capacity_bytes = 1 << 20;
-  start(options);
+  start_devices(options);
   const Tensor most = Tensor::empty({1 << 19}, DType::kU8, Device::kCuda);
   expect_error([] { Arena(600'000, Device::kCuda, "activations"); },
                {"out of GPU memory", "600000 bytes asked for", "of 1048576 are free on GPU 0"});

@@ -1,12 +1,11 @@
-// The whole network on the CUDA backend, kernels and host code executed on the emulated device: its loss and
-// gradients are those of the CPU backend, the golden numbers hold, and it trains.
+// The whole network on the CUDA backend: its loss and gradients are those of the CPU backend, the golden
+// numbers hold, and it trains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "model/ops/cuda/register.h"
-#include "tests/simt/devices.h"
+#include "tests/cuda/devices.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 #include "tests/support/whole_model.h"
@@ -16,14 +15,8 @@ namespace {
 
 using Backend = WholeModel::Backend;
 
-/// A fresh device whose streams and threads run in the order of `seed`.
-void start_device(uint64_t seed) {
-  simt::DeviceOptions options;
-  options.seed = seed;
-  simt::reset_devices(options);
-  register_cuda_backend();
-  select_device(Device::kCuda, 0);
-}
+/// A fresh device whose streams and threads run in this order.
+void start_device(uint64_t order) { start_devices({.order = order}); }
 
 std::vector<MicroBatch> waves_for(const ModelConfig& config) {
   const SampleSpec a{0, {2, 2, 3}, "a red ball"}, b{1, {1, 3, 2}, "two"}, c{2, {3, 1, 1}, ""};

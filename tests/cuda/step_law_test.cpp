@@ -4,20 +4,15 @@
 
 #include <algorithm>
 
-#include "model/ops/cuda/register.h"
 #include "parallel/comm_nccl.h"
 #include "parallel/selftest.h"
-#include "tests/simt/devices.h"
+#include "tests/cuda/devices.h"
 
 namespace zoetrope {
 namespace {
 
 SelftestReport run(int ranks, uint64_t seed, const SelftestOptions& options) {
-  simt::DeviceOptions devices;
-  devices.devices = ranks;
-  devices.seed = seed;
-  simt::reset_devices(devices);
-  register_cuda_backend();
+  test::start_devices({.count = ranks, .order = seed});
   SelftestReport report;
   run_local_ranks(ranks, [&](Comm& host) {
     select_device(Device::kCuda, host.rank());
@@ -53,15 +48,20 @@ void expect_passed(const SelftestReport& report) {
 }
 
 TEST(CudaLaw1, PlanNeverChangesLossAndGradients) {
-  for (const int ranks : {2, 3}) {
+  ZT_NEEDS_DEVICES(2);
+  for (const int ranks : test::possible_device_counts({2, 3})) {
     SCOPED_TRACE(join_message(ranks, " ranks"));
     expect_passed(run(ranks, uint64_t(ranks), on_device({DType::kF32, DType::kF32})));
   }
 }
 
-TEST(CudaLaw1, HoldsInBf16) { expect_passed(run(2, 5, on_device({DType::kBF16, DType::kF32}))); }
+TEST(CudaLaw1, HoldsInBf16) {
+  ZT_NEEDS_DEVICES(2);
+  expect_passed(run(2, 5, on_device({DType::kBF16, DType::kF32})));
+}
 
 TEST(CudaLaw1, PlantedFaultsExceedTheToleranceTenfold) {
+  ZT_NEEDS_DEVICES(2);
   SelftestOptions options = on_device({DType::kF32, DType::kF32});
   options.fault = SelftestFault::kSkipRingStep;
   EXPECT_GE(run(2, 6, options).worst_ratio(), 10);

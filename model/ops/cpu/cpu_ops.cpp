@@ -48,12 +48,12 @@ int64_t cpu_workspace_in_use(int num_threads, int64_t max_tokens, int64_t width,
 }
 
 PrecisionSupport cpu_precision_support(DType compute) {
-  if (compute == DType::kF32) return {true, "f32 products by oneDNN"};
+  if (compute == DType::kF32) return {true, std::string("f32 products by ") + product_library()};
   if (compute != DType::kBF16)
     return {false, join_message("products in ", name_of(compute), " are not implemented on cpu")};
   switch (best_bf16_products()) {
     case Bf16Products::kPanels: return {true, "bf16 products by own AMX kernels"};
-    case Bf16Products::kLibrary: return {true, "bf16 products by oneDNN"};
+    case Bf16Products::kLibrary: return {true, std::string("bf16 products by ") + product_library()};
     case Bf16Products::kWidened: break;
   }
   return {false, "this processor has no bf16 products: they run in f32 on bf16-rounded operands"};

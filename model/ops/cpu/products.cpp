@@ -129,4 +129,6 @@ bool has_native_bf16() {
   return (int(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
 
+const char* product_library() { return "oneDNN"; }
+
 }  // namespace zoetrope

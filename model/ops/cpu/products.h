@@ -1,4 +1,5 @@
-// One thread's matrix product by oneDNN, with a cache of its primitives. Only products.cpp sees oneDNN.
+// One thread's matrix product by oneDNN, with a cache of its primitives. Only products.cpp sees oneDNN;
+// builds without it have plain/products.cpp.
 #pragma once
 
 #include <cstdint>
@@ -39,5 +40,7 @@ class Products {
 
 /// Whether oneDNN has bf16 products for this processor that beat converting to f32.
 bool has_native_bf16();
+/// What runs the products, for people: "oneDNN".
+const char* product_library();
 
 }  // namespace zoetrope

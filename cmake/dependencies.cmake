@@ -1,0 +1,13 @@
+# All that the whole program is made of. README.md gives the reason for each.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libavutil libswscale)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(OneDNN REQUIRED)
+find_package(CLI11 REQUIRED CONFIG)
+pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
+set(ZT_TOMLPP PkgConfig::TOMLPP)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(OpenCVCore REQUIRED)
+if(ZT_MPI)
+  find_package(MPI COMPONENTS C)
+endif()

@@ -1,0 +1,32 @@
+# The program zoetrope and the library of its commands.
+file(GLOB ZT_TOOLS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/*.cpp)
+list(FILTER ZT_TOOLS EXCLUDE REGEX "/(zoetrope|cuda_on|cuda_off)\\.cpp$")
+add_library(zoetrope_tools STATIC ${ZT_TOOLS})
+set_target_properties(zoetrope_tools PROPERTIES LINKER_LANGUAGE CXX)
+target_link_libraries(zoetrope_tools PUBLIC zoetrope_core PRIVATE nlohmann_json::nlohmann_json)
+if(ZT_SANITIZE)
+  # Half of a sanitizer build's time is the optimizer's, which the commands gain nothing from; all is checked as before.
+  target_compile_options(zoetrope_tools PRIVATE -O0)
+endif()
+if(EXISTS ${CMAKE_SOURCE_DIR}/tools/zoetrope.cpp)
+  if(ZT_CUDA)
+    add_executable(zoetrope tools/zoetrope.cpp tools/cuda_on.cpp)
+    target_link_libraries(zoetrope PRIVATE zoetrope_tools zoetrope_cuda)
+  else()
+    add_executable(zoetrope tools/zoetrope.cpp tools/cuda_off.cpp)
+    target_link_libraries(zoetrope PRIVATE zoetrope_tools)
+  endif()
+  set_target_properties(zoetrope PROPERTIES LINKER_LANGUAGE CXX)
+  set(ZT_MPI_SUMMARY "off (one rank only)")
+  if(MPI_FOUND)
+    set(ZT_MPI_SUMMARY "on")
+  endif()
+  string(CONCAT ZT_BUILD_SUMMARY "  CPU backend   on, oneDNN ${OneDNN_VERSION}, -march=${ZT_MARCH}\\n"
+    "  CUDA backend  ${ZT_CUDA_SUMMARY}\\n" "  MPI           ${ZT_MPI_SUMMARY}\\n"
+    "  FFmpeg        libavcodec ${LIBAV_libavcodec_VERSION}\\n" "  HDF5          ${HDF5_VERSION}")
+  set_source_files_properties(tools/zoetrope.cpp PROPERTIES COMPILE_DEFINITIONS
+    "ZT_BUILD_SUMMARY=\"${ZT_BUILD_SUMMARY}\"")
+  install(TARGETS zoetrope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zoetrope/configs)
+  install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()

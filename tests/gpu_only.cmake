@@ -1,0 +1,28 @@
+# The tests of the CUDA backend on the machine's own GPUs: the sources of cuda/, linked with the backend as nvcc
+# compiled it. tools/gpu_check.sh runs them; they have no emulated devices and plant no faults.
+file(GLOB ZT_TEST_SUPPORT CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/*.cpp)
+list(FILTER ZT_TEST_SUPPORT INCLUDE REGEX "/(attention_|golden|op_cases|ops_under|product_|reference_|ring_|whole_model)[a-z_]*\\.cpp$")
+add_library(zoetrope_test_support STATIC ${ZT_TEST_SUPPORT} cuda/devices_gpu.cpp)
+target_link_libraries(zoetrope_test_support PUBLIC zoetrope_cuda zoetrope_core GTest::gtest nlohmann_json::nlohmann_json)
+target_compile_definitions(zoetrope_test_support PRIVATE ZT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+
+file(GLOB ZT_TEST_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} cuda/*_test.cpp)
+list(FILTER ZT_TEST_FILES EXCLUDE REGEX "_mutants_test|/tools_|/gpu_bench")  # emulated devices alone
+if(NOT ZT_CUDNN_FOUND)
+  list(FILTER ZT_TEST_FILES EXCLUDE REGEX "/cudnn_")
+endif()
+if(NOT NCCL_INCLUDE_DIR)
+  list(FILTER ZT_TEST_FILES EXCLUDE REGEX "/(comm_nccl|context_attention_law|step_law)_test")
+endif()
+foreach(file ${ZT_TEST_FILES})
+  get_filename_component(name ${file} NAME_WE)
+  set(target cuda_${name})
+  add_executable(${target} ${file})
+  target_link_libraries(${target} PRIVATE GTest::gtest_main zoetrope_test_support)
+  target_include_directories(${target} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE ZT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(file MATCHES "/cudnn_")
+    target_link_libraries(${target} PRIVATE zoetrope_cudnn ${CMAKE_DL_LIBS})
+    target_compile_definitions(${target} PRIVATE ZT_NO_DEVICE_LIBCUDA="")
+  endif()
+endforeach()
