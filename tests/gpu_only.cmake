@@ -1,5 +1,5 @@
 # The tests of the CUDA backend on the machine's own GPUs: the sources of cuda/, linked with the backend as nvcc
-# compiled it. tools/gpu_check.sh runs them; they have no emulated devices and plant no faults.
+# compiled it. tools/gpu_check.sh runs them, and reads what is left out from left_out.tsv.
 file(GLOB ZT_TEST_SUPPORT CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/*.cpp)
 list(FILTER ZT_TEST_SUPPORT INCLUDE REGEX "/(attention_|golden|op_cases|ops_under|product_|reference_|ring_|whole_model)[a-z_]*\\.cpp$")
 add_library(zoetrope_test_support STATIC ${ZT_TEST_SUPPORT} cuda/devices_gpu.cpp)
@@ -7,13 +7,27 @@ target_link_libraries(zoetrope_test_support PUBLIC zoetrope_cuda zoetrope_core G
 target_compile_definitions(zoetrope_test_support PRIVATE ZT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 file(GLOB ZT_TEST_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} cuda/*_test.cpp)
-list(FILTER ZT_TEST_FILES EXCLUDE REGEX "_mutants_test|/tools_|/gpu_bench")  # emulated devices alone
+set(ZT_LEFT_OUT "whole commands, videos, data sets, MPI\tbuilds for GPUs alone have no program zoetrope\n")
+function(leave_out pattern why)
+  foreach(file ${ZT_TEST_FILES})
+    if(file MATCHES ${pattern})
+      list(REMOVE_ITEM ZT_TEST_FILES ${file})
+      string(APPEND ZT_LEFT_OUT "${file}\t${why}\n")
+    endif()
+  endforeach()
+  set(ZT_TEST_FILES ${ZT_TEST_FILES} PARENT_SCOPE)
+  set(ZT_LEFT_OUT ${ZT_LEFT_OUT} PARENT_SCOPE)
+endfunction()
+leave_out("_mutants_test" "planted faults run on emulated devices")
+leave_out("/(tools_|gpu_bench)" "needs emulated devices")
 if(NOT ZT_CUDNN_FOUND)
-  list(FILTER ZT_TEST_FILES EXCLUDE REGEX "/cudnn_")
+  leave_out("/cudnn_" "cuDNN ${ZT_CUDNN_SUMMARY}")
 endif()
 if(NOT NCCL_INCLUDE_DIR)
-  list(FILTER ZT_TEST_FILES EXCLUDE REGEX "/(comm_nccl|context_attention_law|step_law)_test")
+  leave_out("/(comm_nccl|context_attention_law|step_law)_test" "NCCL ${ZT_NCCL_SUMMARY}")
 endif()
+file(WRITE ${CMAKE_BINARY_DIR}/left_out.tsv ${ZT_LEFT_OUT})
+
 foreach(file ${ZT_TEST_FILES})
   get_filename_component(name ${file} NAME_WE)
   set(target cuda_${name})
