@@ -6,6 +6,7 @@
 #include "schedule/bound.h"
 #include "schedule/even_shards.h"
 #include "schedule/planner.h"
+#include "schedule/wave_repair.h"
 #include "schedule/wave_search.h"
 
 namespace zoetrope {
@@ -54,6 +55,7 @@ class StepWaves {
     if (!found.empty()) replace_all(std::move(found));
   }
   void offer(const Plan& plan);  ///< another planner's
+  void repair(int64_t good_ns);
   void search_neighbours(const WaveEffort& effort, size_t count, int64_t most_looks);
 
  private:
@@ -83,6 +85,13 @@ void StepWaves::offer(const Plan& plan) {
     if (!filled.pieces.empty()) waves.push_back(std::move(filled));
   }
   if (length_of(waves) < total_ns_) replace_all(std::move(waves));
+}
+
+/// Moves items between waves, the longer the more of them and of slots there are.
+void StepWaves::repair(int64_t good_ns) {
+  constexpr int64_t kMostPairs = 128 * 64;  // 0.4 billion looks, 1 s
+  const int64_t pairs = std::min(kMostPairs, batch_.num_items() * batch_.cluster.num_slots);
+  replace_all(search_repairs(batch_, waves_, good_ns, 6 * pairs * pairs));
 }
 
 /// Searches anew for the items of `count` waves whose longest items follow each other, until no such waves
@@ -199,7 +208,10 @@ std::optional<Plan> plan_waves(const std::vector<int64_t>& lengths, const CostMo
   }
   if (step.waves().empty()) return std::nullopt;
   offer_rivals(batch, lengths, mean, step);
-  if (batch.has_places && batch.num_items() <= kMediumBatch) search_on(step, is_good);
+  if (batch.has_places && batch.num_items() <= kMediumBatch) {
+    search_on(step, is_good);
+    if (!is_good()) step.repair(mean + mean / 512);
+  }
   return joined(batch, step.waves());
 }
 

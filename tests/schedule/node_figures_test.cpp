@@ -1,4 +1,4 @@
-// Free-running plans of traces on pools of nodes with exchange schemes, against the bound and other planners;
+// Plans of traces on pools of nodes with exchange schemes, against the bound and other planners;
 // printed, with what must hold as expectations.
 #include <gtest/gtest.h>
 
@@ -56,6 +56,30 @@ TEST(NodeFigures, PoolsWithAPartOfANode) {
                     static_cast<long long>(num_samples), static_cast<long long>(num_slots), elastic, dynamic);
         EXPECT_LE(elastic, std::max(dynamic, kEnough)) << name << ", " << num_slots << " ranks";
       }
+}
+
+/// Lock-step on slow links: the seeds that are farthest from the bound.
+TEST(NodeFigures, WavesOnSlowLinks) {
+  struct Case {
+    const char* trace;
+    int64_t num_samples, cap;
+    uint64_t seed;
+    double most;  ///< times the bound
+  };
+  for (const Case& one : {Case{"t1", 712, 20480, 1, 1.05}, Case{"t2", 512, 20480, 2, 1.10},
+                          Case{"t4", 512, 2048, 1, 1.05}, Case{"t7", 512, 8192, 1, 1.05}}) {
+    const std::vector<int64_t> lengths = trace_lengths(find_trace(one.trace), one.seed, 0, one.num_samples);
+    const CostModel cost = find_cost(one.cap == 20480 ? "pcie" : "pcie:text-7b");
+    const Cluster cluster{64, one.cap, 0, Execution::kWaves};
+    const Plan plan = make_plan({"elastic", 0}, lengths, cost, cluster);
+    validate_plan(plan, lengths, cluster.num_slots);
+    EXPECT_LE(max_tokens_per_slot(plan), one.cap);
+    const double ratio = double(makespan_of(plan, cost, Execution::kWaves).total_ns) /
+                         double(lower_bound(lengths, cost, cluster));
+    std::printf("%s, seed %llu, pcie, waves: elastic %.4f x the bound\n", one.trace,
+                static_cast<unsigned long long>(one.seed), ratio);
+    EXPECT_LE(ratio, one.most) << one.trace;
+  }
 }
 
 }  // namespace
