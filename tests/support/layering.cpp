@@ -62,8 +62,10 @@ constexpr Fence kFences[] = {
     {"^nccl", "^parallel/(comm_nccl|loaded/nccl)\\.cpp$",
      "NCCL belongs in parallel/comm_nccl.cpp and parallel/loaded/nccl.cpp"},
     {"^(cuda|cublas|cudnn)",
-     "^(core/\\w*_cuda\\.\\w+|core/cuda_check\\.h|model/ops/cuda/.*|parallel/comm_nccl\\.cpp)$",
-     "CUDA belongs in core/*_cuda.*, core/cuda_check.h, model/ops/cuda/ and parallel/comm_nccl.cpp"},
+     "^(core/\\w*_cuda\\.\\w+|core/cuda_check\\.h|model/ops/cuda/.*|parallel/comm_nccl\\.cpp|tools/gpu/"
+     ".*\\.cu)$",
+     "CUDA belongs in core/*_cuda.*, core/cuda_check.h, model/ops/cuda/, parallel/comm_nccl.cpp and "
+     "tools/gpu/*.cu"},
     {"^nlohmann/", "\\.cpp$", "nlohmann::json belongs in sources, not in headers"},
     {"^(gtest|gmock)/", "^tests/", "googletest belongs in tests/"},
 };

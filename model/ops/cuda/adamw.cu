@@ -1,7 +1,9 @@
 // The optimizer: AdamW and the moving average in one pass over memory, a pack of parameters a thread.
 //
-// Napkin, bytes a parameter: value, both moments and gradient read, the first three written: 28 (36 with the
-// average); 15 FLOP, a division and a root. Expected: 90 % of the copy bandwidth.
+// Napkin, bytes a parameter:
+//   adamw            grad 4, value 4 + 4, first 4 + 4, second 4 + 4               28   15 FLOP
+//   adamw_and_ema    grad 4, value 4 + 4, first 4 + 4, second 4 + 4, ema 4 + 4    36   18 FLOP
+// A division and a root are among them. Expected: 90 % of the copy bandwidth.
 #include <cmath>
 
 #include "model/ops/cuda/checks.h"

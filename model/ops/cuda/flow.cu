@@ -1,9 +1,10 @@
 // Noised inputs and targets of flow matching, and the sampler's step: one pass over the tokens each.
 // Shapes: T tokens, P features; patch in is (c, pt, ph, pw), patch out (pt, ph, pw, c).
 //
-// Napkin, bytes an element: flow_inputs tokens 1 or 4, features 2, target 4: 7 to 10, and some 60
-// instructions for a normal number, which is what it waits for; a step's tokens are a few MB, 1e-4 of the
-// step. The sampler's steps read 8 to 12 and write 4.
+// Napkin, bytes an element:
+//   flow_inputs   tokens 1, features 2, target 4   7   some 60 instructions for a normal number
+// With tokens of f32 10. It waits for the instructions; a step's tokens are a few MB, 1e-4 of the step. The
+// sampler's steps read 8 to 12 and write 4.
 #include <algorithm>
 
 #include "core/box_muller.h"

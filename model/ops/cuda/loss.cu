@@ -1,10 +1,11 @@
 // The loss and the norm of the gradient: sums in double whose order depends on the sizes alone, the last one
 // in a single block, and the host waits for the number.
 //
-// Napkin: squared_error reads y 4, target 4 and writes dy 2 bytes an element (bf16), sum_squares reads 4;
-// some 2 FLOP in double an element, which an H200 does at half the f32 rate. Expected: 85 % of the copy
-// bandwidth for sum_squares over whole parameters; squared_error is small (a few MB) and bound by its
-// launches and the wait.
+// Napkin, bytes an element (dy in bf16):
+//   squared_error   y 4, target 4, dy 2   10   4 FLOP, two of them in double
+//   sum_squares     x 4                    4   2 FLOP in double, which an H200 does at half the f32 rate
+// Expected: 85 % of the copy bandwidth for sum_squares over whole parameters; squared_error is small (a few
+// MB) and bound by its launches and the wait.
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/cuda_ops.h"
 #include "model/ops/cuda/launch.h"

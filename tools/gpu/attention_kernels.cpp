@@ -1,0 +1,58 @@
+#include "tools/gpu/attention_kernels.h"
+
+#include "core/cuda_check.h"
+#include "model/ops/cuda/attention.h"
+
+namespace zoetrope {
+namespace {
+
+cuda::Operand operand_of(const Tensor& x) {
+  return x.defined() ? cuda::Operand{x.raw(), x.row_stride(), x.dtype()} : cuda::Operand{};
+}
+
+cuda::AttentionArgs args_of(const AttentionOperands& o, bool backward) {
+  cuda::AttentionArgs args;
+  args.q = operand_of(o.q), args.k = operand_of(o.k), args.v = operand_of(o.v);
+  args.lse = o.lse.data<float>();
+  args.num_heads = int(o.num_heads), args.head_width = int(o.q.row_size() / o.num_heads);
+  args.scale = float(o.scale);
+  if (!backward) {
+    args.out = operand_of(o.out);
+    return args;
+  }
+  args.dout = operand_of(o.dout);
+  args.dq = operand_of(o.dq), args.dk = operand_of(o.dk), args.dv = operand_of(o.dv);
+  args.delta = o.delta.data<float>(), args.delta_stride = o.delta.row_stride();
+  return args;
+}
+
+int64_t shared_bytes_of_block() {
+  int device = 0, bytes = 0;
+  ZT_CUDA(cudaGetDevice(&device));
+  ZT_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return bytes;
+}
+
+cudaStream_t queue_of(const Ops& ops) { return static_cast<cudaStream_t>(ops.stream().handle()); }
+
+std::string nothing() { return {}; }
+
+void mma_forward(const Ops& ops, const AttentionOperands& o) {
+  cuda::attention_tensor(args_of(o, false), o.items, queue_of(ops));
+}
+void mma_backward(const Ops& ops, const AttentionOperands& o) {
+  cuda::attention_tensor_backward(args_of(o, true), o.items, shared_bytes_of_block(), queue_of(ops));
+}
+
+}  // namespace
+
+const std::vector<AttentionKernelLine>& attention_kernel_lines() {
+  static const std::vector<AttentionKernelLine> lines{
+      {"mma.sync", 0.40, 0.28, nothing, mma_forward, mma_backward},
+      {"wgmma", 0.60, 0, [] { return std::string("this build has no wgmma kernel"); }, nullptr, nullptr},
+      {"cuDNN", 0.75, 0, [] { return std::string("this program has no cuDNN attention"); }, nullptr, nullptr},
+  };
+  return lines;
+}
+
+}  // namespace zoetrope
