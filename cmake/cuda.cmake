@@ -19,13 +19,16 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 find_package(CUDAToolkit REQUIRED)
 string(REPLACE ";" ", sm_" ZT_CUDA_SUMMARY "${ZT_CUDA_ARCHITECTURES}")
+# Where the toolkit's libraries are; CUDAToolkit_LIBRARY_DIR of CMake 4 can name another folder.
+get_target_property(ZT_CUDA_LIBRARY_DIR CUDA::cudart_static IMPORTED_LOCATION)
+get_filename_component(ZT_CUDA_LIBRARY_DIR ${ZT_CUDA_LIBRARY_DIR} DIRECTORY)
 set(ZT_CUDA_SUMMARY "on, CUDA ${CUDAToolkit_VERSION}, sm_${ZT_CUDA_SUMMARY} and PTX")
 
 add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES} model/ops/cuda/loaded/cublaslt.cpp)
 target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static ${CMAKE_DL_LIBS})
 target_include_directories(zoetrope_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 set_source_files_properties(model/ops/cuda/loaded/cublaslt.cpp PROPERTIES COMPILE_DEFINITIONS
-  "ZT_CUDA_LIBRARIES=\"${CUDAToolkit_LIBRARY_DIR}\"")
+  "ZT_CUDA_LIBRARIES=\"${ZT_CUDA_LIBRARY_DIR}\"")
 set_target_properties(zoetrope_cuda PROPERTIES LINKER_LANGUAGE CXX)
 # The warnings of the library in host code; -Wconversion would also look at what nvcc generates.
 set(ZT_CUDA_HOST_FLAGS -Wall,-Wextra)
@@ -43,7 +46,7 @@ target_compile_options(zoetrope_cuda PRIVATE
 # ZT_NCCL_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.
 set(ZT_NCCL_ROOT "" CACHE PATH "where NCCL is, if not beside the CUDA toolkit")
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${ZT_NCCL_ROOT}/include ${CUDAToolkit_INCLUDE_DIRS})
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${ZT_NCCL_ROOT}/lib ${CUDAToolkit_LIBRARY_DIR})
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${ZT_NCCL_ROOT}/lib ${ZT_CUDA_LIBRARY_DIR})
 set(ZT_NCCL_SUMMARY "not found: one GPU only (set ZT_NCCL_ROOT)")
 if(NCCL_INCLUDE_DIR)
   set(ZT_NCCL_SUMMARY "on, loaded when used (${NCCL_INCLUDE_DIR})")

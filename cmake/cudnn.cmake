@@ -2,7 +2,7 @@
 # headers. ZT_CUDNN_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.
 set(ZT_CUDNN_ROOT "" CACHE PATH "where cuDNN is, if not beside the CUDA toolkit")
 find_path(ZT_CUDNN_INCLUDE cudnn_graph.h HINTS ${ZT_CUDNN_ROOT}/include ${CUDAToolkit_INCLUDE_DIRS})
-find_library(ZT_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${ZT_CUDNN_ROOT}/lib ${CUDAToolkit_LIBRARY_DIR})
+find_library(ZT_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${ZT_CUDNN_ROOT}/lib ${ZT_CUDA_LIBRARY_DIR})
 set(ZT_CUDNN_FOUND OFF)
 if(NOT ZT_CUDNN_INCLUDE OR NOT ZT_CUDNN_LIBRARY)
   set(ZT_CUDNN_SUMMARY "not found: own attention kernels only (set ZT_CUDNN_ROOT)")

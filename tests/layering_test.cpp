@@ -100,6 +100,7 @@ TEST(IncludeRules, CatchPlantedBreaches) {
       {"core/device.h", "#include <cuda_runtime.h>\n", "CUDA"},
       {"schedule/plan.h", "#include <nlohmann/json.hpp>\n", "nlohmann"},
       {"core/x.cpp", "#include <gtest/gtest.h>\n", "googletest"},
+      {"tests/cuda/ops_test.cpp", "#include \"tests/simt/simt.h\"\n", "tests/cuda/devices.h"},
   };
   for (const auto& each : cases) {
     const std::string found = joined(includes(each.path, each.text));
@@ -120,6 +121,7 @@ TEST(IncludeRules, AllowWhatIsAllowed) {
       {"parallel/x.cpp",
        "#include \"model/ops/ops.h\"\n#include \"schedule/plan.h\"\n#include <nlohmann/json.hpp>\n"},
       {"tools/x.cpp", "// #include <mpi.h>\n#include \"parallel/comm.h\"\n"},
+      {"tests/cuda/devices_emulated.cpp", "#include \"tests/simt/simt.h\"\n"},
       {"tests/video/x_test.cpp",
        "#include <gtest/gtest.h>\n#include <hdf5.h>\n#include \"tools/version.h\"\n"},
   };

@@ -143,7 +143,7 @@ run_test() { # PROGRAM TEST
   if [ $code = 124 ]; then why="not done after 300 s"
   elif [ $code -gt 128 ]; then why="ended by signal $((code - 128)): $(tail -n 1 "$log")"
   elif [ $code != 0 ]; then
-    why=$(awk '/: Failure$/ { left = 4; sub(/.*\//, "") } left-- > 0 { printf "%s ", $0 }' "$log")
+    why=$(awk '/: Failure$/ { left = 4; sub(/.*\//, "") } /^\[/ { left = 0 } left-- > 0 { printf "%s ", $0 }' "$log")
   elif grep -q '^\[  SKIPPED \]' "$log"; then state="left out" why=$(awk '/: Skipped$/ { getline; print; exit }' "$log")
   elif grep -q '^\[       OK \]' "$log"; then state=passed
   else why="the program has no such test"
@@ -154,7 +154,7 @@ run_test() { # PROGRAM TEST
 export -f record run_test
 start=$SECONDS
 for program in "$build"/tests/cuda_*_test; do
-  if ! tests=$("$program" --gtest_list_tests 2>"$out/logs/list.log"); then
+  if ! tests=$("$program" --gtest_list_tests 2>"$out/logs/list.log" </dev/null); then
     record failed "$(basename "$program")" 0 "does not start: $(tail -n 1 "$out/logs/list.log")"
     continue
   fi

@@ -91,6 +91,14 @@ std::string layer_breach(const std::string& path, const std::string& target) {
   return "";
 }
 
+/// Tests of the CUDA backend run on GPUs too (tests/gpu_only.cmake), where there is no emulator.
+std::string device_breach(const std::string& path, const std::string& target) {
+  static const std::regex both(
+      "^tests/(cuda/(?!devices_emulated|tools_|gpu_bench).*|support/cuda_\\w+)\\.(h|cpp)$");
+  if (!target.starts_with("tests/simt/") || !std::regex_search(path, both)) return "";
+  return "tests of the CUDA backend reach devices through tests/cuda/devices.h, not \"" + target + "\"";
+}
+
 /// The header of the same name beside a source; empty when there is none.
 std::string own_header(const std::string& path, const std::function<bool(const std::string&)>& exists) {
   const std::string header = path.substr(0, path.rfind('.')) + ".h";
@@ -132,7 +140,7 @@ std::vector<std::string> check_includes(const std::string& path, const std::stri
     else if (match[1] == "<" && !in_tests) what = fence_breach(path, target);
     else if (match[1] == "\"" && !exists(target))
       what = "no such file from the repository root: \"" + target + "\"";
-    else if (match[1] == "\"" && !in_tests) what = layer_breach(path, target);
+    else if (match[1] == "\"") what = in_tests ? device_breach(path, target) : layer_breach(path, target);
     if (!what.empty()) breaches.push_back(breach(path, number, what));
     first = false;
   }
