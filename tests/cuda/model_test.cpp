@@ -88,7 +88,10 @@ TEST(CudaModel, GoldenNumbersInSinglePrecision) {
   const ThreadPool pool(1);
   Arena workspace(64 << 20, Device::kCuda, "work space");
   const auto ops = make_ops(Device::kCuda, pool, workspace);
-  expect_golden(Golden(*ops, {DType::kF32, DType::kF32}), 1e-6, 2.5e-5, 0);
+  // On the emulated device outputs of up to 2.7 are 9.6e-7 off. A GPU's sums have other orders: four times
+  // that, as between any two runs that differ in order alone.
+  const double output_bound = devices_are_emulated() ? 1e-6 : 4e-6;
+  expect_golden(Golden(*ops, {DType::kF32, DType::kF32}), output_bound, 2.5e-5, 0);
 }
 
 TEST(CudaModel, RecomputeChangesNoBit) {
