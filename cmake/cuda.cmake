@@ -24,7 +24,18 @@ get_target_property(ZT_CUDA_LIBRARY_DIR CUDA::cudart_static IMPORTED_LOCATION)
 get_filename_component(ZT_CUDA_LIBRARY_DIR ${ZT_CUDA_LIBRARY_DIR} DIRECTORY)
 set(ZT_CUDA_SUMMARY "on, CUDA ${CUDAToolkit_VERSION}, sm_${ZT_CUDA_SUMMARY} and PTX")
 
-add_library(zoetrope_cuda STATIC ${ZT_CUDA_SOURCES} model/ops/cuda/loaded/cublaslt.cpp)
+# *_hopper.cu use instructions of sm_90a alone; host code takes them on such a device only.
+set(ZT_HOPPER_SOURCES ${ZT_CUDA_SOURCES})
+list(FILTER ZT_HOPPER_SOURCES INCLUDE REGEX "_hopper\\.cu$")
+set(ZT_OTHER_CUDA_SOURCES ${ZT_CUDA_SOURCES})
+list(FILTER ZT_OTHER_CUDA_SOURCES EXCLUDE REGEX "_hopper\\.cu$")
+add_library(zoetrope_cuda_hopper OBJECT ${ZT_HOPPER_SOURCES})
+set_target_properties(zoetrope_cuda_hopper PROPERTIES CUDA_ARCHITECTURES OFF)
+target_compile_options(zoetrope_cuda_hopper PRIVATE -gencode=arch=compute_90a,code=sm_90a)
+target_include_directories(zoetrope_cuda_hopper PRIVATE ${CMAKE_SOURCE_DIR})
+
+add_library(zoetrope_cuda STATIC ${ZT_OTHER_CUDA_SOURCES} $<TARGET_OBJECTS:zoetrope_cuda_hopper>
+  model/ops/cuda/loaded/cublaslt.cpp)
 target_link_libraries(zoetrope_cuda PUBLIC zoetrope_core CUDA::cudart_static ${CMAKE_DL_LIBS})
 target_include_directories(zoetrope_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 set_source_files_properties(model/ops/cuda/loaded/cublaslt.cpp PROPERTIES COMPILE_DEFINITIONS
@@ -39,8 +50,10 @@ endif()
 # Registers and spills of every kernel; fails on a spill beyond the recorded one.
 add_custom_target(ptxas_table COMMAND ${CMAKE_SOURCE_DIR}/.ci/ptxas_table.py --nvcc ${CMAKE_CUDA_COMPILER}
   --architectures "$<JOIN:${ZT_CUDA_ARCHITECTURES},$<COMMA>>" VERBATIM USES_TERMINAL)
-target_compile_options(zoetrope_cuda PRIVATE
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
+foreach(target zoetrope_cuda zoetrope_cuda_hopper)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
+endforeach()
 
 # Several GPUs: NCCL's header is enough to build, the library is loaded when it is used.
 # ZT_NCCL_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.

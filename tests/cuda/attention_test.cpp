@@ -1,10 +1,11 @@
-// Attention of the CUDA backend against softmax in double: both kernels, and the choice between them. On
-// emulated devices every thread is executed, and what the kernels do is counted.
+// Attention of the CUDA backend against softmax in double: plain and mma.sync kernels, and the choice among
+// all; attention_hopper_test.cpp has the kernel for compute capability 9.0. On emulated devices every thread
+// is executed, and what the kernels do is counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "model/ops/cuda/attention.h"
+#include "tests/cuda/attention_args.h"
 #include "tests/support/attention_checks.h"
 #include "tests/support/cuda_under_test.h"
 
@@ -55,7 +56,7 @@ TEST(CudaAttention, PlainBackwardEqualsGradientInDouble) {
 TEST(CudaAttention, TensorCoreForwardEqualsSoftmaxInDouble) {
   for (const AttentionCase& c : cases_on(AttentionKernel::kTensorCores)) {
     test::reset_kernel_work();
-    test::check_attention_forward(test::CudaUnderTest(), {c});
+    test::check_attention_forward(test::CudaUnderTest(), {c}, test::forward_by(cuda::attention_tensor));
     SCOPED_TRACE(test::name_of_case(c));
     expect_kernel_work(AttentionKernel::kTensorCores);
   }
@@ -71,7 +72,7 @@ TEST(CudaAttention, TensorCoreBackwardEqualsGradientInDouble) {
 }
 
 TEST(CudaAttention, BackwardTakesLessSharedMemoryWhereThereIsLittle) {
-  const auto operand = [](const Tensor& x) { return Operand{x.raw(), x.row_stride(), x.dtype()}; };
+  const auto operand = test::operand_of;
   std::vector<AttentionCase> cases = cases_on(AttentionKernel::kTensorCores);
   std::erase_if(cases, [](const AttentionCase& c) { return c.head_width != 128; });
   test::check_attention_backward(
@@ -91,6 +92,9 @@ TEST(CudaAttention, BackwardTakesLessSharedMemoryWhereThereIsLittle) {
 
 TEST(CudaAttention, DeltaEqualsItsSumInDouble) { test::check_attention_delta(test::CudaUnderTest()); }
 TEST(CudaAttention, KeyRangesMergeToTheWhole) { test::check_attention_merge(test::CudaUnderTest()); }
+TEST(CudaAttention, TensorCoreKeyRangesMergeToTheWhole) {
+  test::check_attention_merge(test::CudaUnderTest(), test::forward_by(cuda::attention_tensor));
+}
 TEST(CudaAttention, MoreItemsThanALaunchTakes) { test::check_attention_of_many_items(test::CudaUnderTest()); }
 TEST(CudaAttention, RefusesWrongCalls) { test::check_attention_refusals(test::CudaUnderTest()); }
 
@@ -110,7 +114,7 @@ TEST(CudaAttention, ChoosesTheKernelByTypeWidthAndAlignment) {
   const auto kernel_after = [](const std::function<void(AttentionArgs&)>& change) {
     AttentionArgs args = fitting_args();
     change(args);
-    return cuda::choose_attention(args).kernel;
+    return cuda::choose_attention(args, 80).kernel;
   };
   const auto move = [](Operand& x, int64_t bytes) { x.data = static_cast<char*>(x.data) + bytes; };
   EXPECT_EQ(kernel_after([](auto&) {}), AttentionKernel::kTensorCores);
@@ -127,6 +131,14 @@ TEST(CudaAttention, ChoosesTheKernelByTypeWidthAndAlignment) {
   EXPECT_EQ(kernel_after([](auto& a) { a.q.stride = cuda::kMostStride + 8; }), AttentionKernel::kPlain);
   EXPECT_EQ(kernel_after([&](auto& a) { move(a.dk, 4); }), AttentionKernel::kPlain);
   EXPECT_EQ(kernel_after([](auto& a) { a.out.stride += 1; }), AttentionKernel::kPlain);
+
+  AttentionArgs forward = fitting_args();
+  forward.dout = forward.dq = forward.dk = forward.dv = {};
+  EXPECT_EQ(cuda::choose_attention(forward, 90).kernel, AttentionKernel::kHopper);
+  EXPECT_EQ(cuda::choose_attention(fitting_args(), 90).kernel, AttentionKernel::kTensorCores);
+  EXPECT_EQ(cuda::choose_attention(forward, 100).kernel, AttentionKernel::kTensorCores);
+  forward.head_width = 96;
+  EXPECT_EQ(cuda::choose_attention(forward, 90).kernel, AttentionKernel::kPlain);
 }
 
 TEST(CudaAttention, SaysOnceWhichKernelRunsAndWhy) {

@@ -77,6 +77,8 @@ std::vector<Mutant> mutants() {
   if (std::getenv("ZT_ALL_MUTANTS") == nullptr) return all;
   for (const auto& more :
        {read_mutants("tests/cuda/attention_mutants.txt", "model/ops/cuda", "cuda_attention_test"),
+        read_mutants("tests/cuda/attention_hopper_mutants.txt", "model/ops/cuda",
+                     "cuda_attention_hopper_test"),
         read_mutants("tests/cuda/transport_mutants.txt", "parallel", "cuda_comm_nccl_test")})
     all.insert(all.end(), more.begin(), more.end());
   return all;

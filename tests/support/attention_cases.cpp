@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/support/close.h"
 #include "tests/support/op_tensors.h"
@@ -97,6 +98,10 @@ AttentionProblem::AttentionProblem(const AttentionCase& given)
   k = random_matrix(Tk, D, 2, c.compute, c.size, -c.opposite, on_16_bytes ? 16 : 4);
   v = random_matrix(Tk, D, 3, c.compute, 1, 0, on_16_bytes ? 8 : 2);
   dout = random_matrix(T, D, 4, c.compute);
+  for (int64_t s = 0; s < Tk; ++s)
+    if (std::ranges::none_of(c.items, [&](const auto& i) { return i.kv_begin <= s && s < i.kv_end; }))
+      for (int64_t i = 0; i < D; ++i)
+        for (const Tensor* x : {&k, &v}) set_element(*x, s, i, std::numeric_limits<double>::quiet_NaN());
   in_q = doubles(q), in_k = doubles(k), in_v = doubles(v), in_dout = doubles(dout);
   item_of_query.resize(size_t(T));
   for (const AttentionItem& item : c.items)

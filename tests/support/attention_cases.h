@@ -29,7 +29,7 @@ struct AttentionProblem {
   explicit AttentionProblem(const AttentionCase& given);
 
   AttentionCase c;
-  int64_t H, K, D, T = 0, Tk = 0;  ///< T and Tk count one row that belongs to no item
+  int64_t H, K, D, T = 0, Tk = 0;  ///< T and Tk count one row that belongs to no item; such k and v are NaN
   double scale;
   Tensor q, k, v, dout;
   std::vector<double> in_q, in_k, in_v, in_dout;  ///< the same inputs, dense

@@ -57,6 +57,15 @@ bool aligned(const Operand& x, int64_t bytes) {
                      x.stride * int64_t(size_of(x.dtype)) % bytes == 0);
 }
 
+const char* name_of(AttentionKernel kernel) {
+  switch (kernel) {
+    case AttentionKernel::kTensorCores: return "tensor cores by mma.sync";
+    case AttentionKernel::kHopper: return "tensor cores by wgmma";
+    case AttentionKernel::kPlain: break;
+  }
+  return "the plain kernels";
+}
+
 /// Logs a choice the first time it is made for a type and head width.
 void log_choice(const AttentionArgs& args, const AttentionChoice& choice) {
   static std::mutex mutex;
@@ -64,28 +73,26 @@ void log_choice(const AttentionArgs& args, const AttentionChoice& choice) {
   const std::lock_guard lock(mutex);
   if (!said.insert({choice.kernel, choice.why, args.q.dtype, args.head_width}).second) return;
   log_info(join_message("attention on cuda: ", name_of(args.q.dtype), " heads of ", args.head_width,
-                        " run on ",
-                        choice.kernel == AttentionKernel::kTensorCores ? "tensor cores" : "the plain kernels",
-                        ": ", choice.why));
+                        " run on ", name_of(choice.kernel), ": ", choice.why));
 }
 
-/// The most shared memory that a block may ask the device for.
-int64_t shared_bytes_of_block() {
-  int device = 0, bytes = 0;
+int attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
   ZT_CUDA(cudaGetDevice(&device));
-  ZT_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return bytes;
+  ZT_CUDA(cudaDeviceGetAttribute(&value, which, device));
+  return value;
 }
 
 AttentionChoice chosen(const AttentionArgs& args) {
-  const AttentionChoice choice = choose_attention(args);
+  const AttentionChoice choice = choose_attention(
+      args, attribute(cudaDevAttrComputeCapabilityMajor) * 10 + attribute(cudaDevAttrComputeCapabilityMinor));
   log_choice(args, choice);
   return choice;
 }
 
 }  // namespace
 
-AttentionChoice choose_attention(const AttentionArgs& args) {
+AttentionChoice choose_attention(const AttentionArgs& args, int capability) {
   if (args.q.dtype != DType::kBF16) return {AttentionKernel::kPlain, "tensor cores serve bf16"};
   if (args.head_width != 64 && args.head_width != 128)
     return {AttentionKernel::kPlain, "tensor cores serve heads of 64 and 128"};
@@ -97,7 +104,9 @@ AttentionChoice choose_attention(const AttentionArgs& args) {
   for (const Operand* x : {&args.out, &args.dq, &args.dk, &args.dv})
     if (!aligned(*x, 2 * int64_t(size_of(x->dtype))))
       return {AttentionKernel::kPlain, "tensor cores need outputs' rows on two elements"};
-  return {AttentionKernel::kTensorCores, "bf16, width and alignment fit"};
+  constexpr int kHopper = 90;
+  return {capability == kHopper && !args.dout.data ? AttentionKernel::kHopper : AttentionKernel::kTensorCores,
+          "bf16, width and alignment fit"};
 }
 
 }  // namespace cuda
@@ -118,8 +127,11 @@ void CudaOps::attention(const Tensor& out, const Tensor& lse, const Tensor& q, c
   args.lse = lse.data<float>();
   args.num_heads = int(num_heads), args.head_width = int(K);
   args.scale = float(scale), args.accumulate = accumulate;
-  if (chosen(args).kernel == AttentionKernel::kTensorCores) attention_tensor(args, items, queue_of(stream_));
-  else attention_plain(args, items, queue_of(stream_));
+  switch (chosen(args).kernel) {
+    case AttentionKernel::kHopper: return attention_hopper(args, items, queue_of(stream_));
+    case AttentionKernel::kTensorCores: return attention_tensor(args, items, queue_of(stream_));
+    case AttentionKernel::kPlain: return attention_plain(args, items, queue_of(stream_));
+  }
 }
 
 void CudaOps::attention_delta(const Tensor& delta, const Tensor& dout, const Tensor& out,
@@ -169,7 +181,8 @@ void CudaOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tenso
   args.lse = lse.data<float>(), args.delta = delta.data<float>(), args.delta_stride = delta.row_stride();
   args.num_heads = int(num_heads), args.head_width = int(K), args.scale = float(scale);
   if (chosen(args).kernel == AttentionKernel::kTensorCores)
-    attention_tensor_backward(args, items, shared_bytes_of_block(), queue_of(stream_));
+    attention_tensor_backward(args, items, attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+                              queue_of(stream_));
   else attention_plain_backward(args, items, queue_of(stream_));
 }
 

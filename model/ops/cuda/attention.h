@@ -1,5 +1,6 @@
 // What attention's kernels are given, the choice among them, and their host entries: attention_plain*.cu run
-// any type and head size, attention_tensor*.cu bf16 with heads of 64 or 128 on tensor cores.
+// any type and head size, attention_tensor*.cu bf16 with heads of 64 or 128 on tensor cores by mma.sync,
+// attention_hopper.cu its forward on compute capability 9.0.
 // Legend: K head width, D the width a kernel is compiled for (K padded up), H heads.
 #pragma once
 
@@ -46,7 +47,7 @@ struct ItemTiles {
 /// Which rows a block owns: those of q, or those of k and v.
 enum class TilesOver { kQueries, kKeys };
 
-enum class AttentionKernel { kPlain, kTensorCores };
+enum class AttentionKernel { kPlain, kTensorCores, kHopper };
 /// The kernel a call runs on, and why, in words.
 struct AttentionChoice {
   AttentionKernel kernel;
@@ -55,12 +56,14 @@ struct AttentionChoice {
 /// Rows further apart than this many elements run on the plain kernels.
 inline constexpr int64_t kMostStride = int64_t(1) << 23;
 /// Tensor cores serve bf16 with heads of 64 or 128 whose rows are aligned for vector access (operands 16
-/// bytes, outputs two elements); everything else runs on the plain kernels.
-AttentionChoice choose_attention(const AttentionArgs& args);
+/// bytes, outputs two elements), in the forward direction (no dout) by the Hopper kernel where `capability`
+/// is 90, for which alone it is compiled; everything else runs on the plain kernels.
+AttentionChoice choose_attention(const AttentionArgs& args, int capability);
 
 /// Ops::attention on checked operands.
 void attention_plain(const AttentionArgs& args, std::span<const AttentionItem> items, cudaStream_t stream);
 void attention_tensor(const AttentionArgs& args, std::span<const AttentionItem> items, cudaStream_t stream);
+void attention_hopper(const AttentionArgs& args, std::span<const AttentionItem> items, cudaStream_t stream);
 /// Ops::attention_backward on checked operands.
 void attention_plain_backward(const AttentionArgs& args, std::span<const AttentionItem> items,
                               cudaStream_t stream);

@@ -15,6 +15,7 @@
 // sm_80, and than the 62 % of sm_90's 2048 that mma.sync reaches at all. What remains is softmax between the
 // products, hidden only behind the SM's other warps. Expected of the matrix rate: 60 to 65 % on sm_80, 40 %
 // on sm_90.
+#include "model/ops/cuda/attention_lanes.cuh"
 #include "model/ops/cuda/attention_tensor.cuh"
 #include "model/ops/cuda/attention_tiles.h"
 
@@ -38,16 +39,6 @@ template <int kM>
 struct Running {
   float top[kM][2], total[kM][2];
 };
-
-/// The four lanes that share rows hold different columns.
-__device__ inline float row_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ inline float row_sum(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
 
 /// Scores of keys from `count` on become -inf.
 template <int kM, int kN>
@@ -90,48 +81,17 @@ __device__ void soften(Sums<kM, kN>& scores, Running<kM>& running, Sums<kM, kOut
     }
 }
 
-/// Two adjacent outputs: written, or merged with those that are there.
-template <class O>
-__device__ void put_pair(O* to, float first, float second, bool accumulate, float keep) {
-  if constexpr (std::is_same_v<O, float>) {
-    float2* pair = reinterpret_cast<float2*>(to);
-    float2 sum = make_float2(first, second);
-    if (accumulate) {
-      const float2 old = *pair;
-      sum.x = fmaf(keep, old.x, first), sum.y = fmaf(keep, old.y, second);
-    }
-    *pair = sum;
-  } else {
-    *reinterpret_cast<uint32_t*>(to) = pack_bf16(first, second);
-  }
-}
-
-/// Divides by the sums and writes or merges the warp's rows.
+/// Writes or merges the warp's rows.
 template <int D, class O>
 __device__ void finish(const AttentionArgs& args, const Share& share, int head, const Running<2>& running,
                        const Sums<2, D / 8>& out) {
-  const int lane = int(threadIdx.x) & 31, first_row = int(threadIdx.x) / 32 * 32 + lane / 4;
+  const int first_row = int(threadIdx.x) / 32 * 32 + (int(threadIdx.x) & 31) / 4;
 #pragma unroll
   for (int m = 0; m < 2; ++m)
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = first_row + m * 16 + h * 8;
-      const float total = row_sum(running.total[m][h]);
-      const float row_lse = total == 0 ? -kInfinity : running.top[m][h] * args.scale + logf(total);
-      const bool writes = row < share.count && !(args.accumulate && row_lse == -kInfinity);
-      float* lse = args.lse + int64_t(share.begin + row) * args.num_heads + head;
-      Merge merged{0, 1, row_lse};
-      if (args.accumulate && writes) merged = merge(*lse, row_lse);
-      __syncwarp();  // all lanes of the row have read lse
-      if (!writes) continue;
-      if (lane % 4 == 0) *lse = merged.lse;
-      const float take = total == 0 ? 0.0f : merged.take / total;
-      O* to = head_row<O>(args.out, share.begin + row, head * D + (lane % 4) * 2);
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n)
-        put_pair(to + n * 8, out[m][n][2 * h] * take, out[m][n][2 * h + 1] * take, args.accumulate,
-                 merged.keep);
-    }
+    for (int h = 0; h < 2; ++h)
+      finish_row<D, O>(args, share, head, first_row + m * 16 + h * 8, running.top[m][h], running.total[m][h],
+                       [&](int n) { return make_float2(out[m][n][2 * h], out[m][n][2 * h + 1]); });
 }
 
 template <int D, class O>

@@ -25,6 +25,20 @@
 
 namespace zoetrope::cuda {
 
+/// Sums are all written here and read no sooner: keeps what the compiler would move over a start of products
+/// or a wait, which name no registers, on its side.
+template <int kCount>
+__device__ __forceinline__ void hold(float (&registers)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(registers[i]));
+}
+/// The same for A.
+template <int kSteps>
+__device__ __forceinline__ void hold(uint32_t (&registers)[kSteps][4]) {
+#pragma unroll
+  for (int i = 0; i < 4 * kSteps; ++i) asm volatile("" : "+r"(registers[i / 4][i % 4]));
+}
+
 /// `a`, `b`: as swizzled_operand describes; rows of A along k; B stored as N rows along k, or with
 /// kTransposedB as 16 rows (of k) of N columns.
 template <bool kTransposedB>

@@ -65,6 +65,8 @@ void lower_registers() {
   static_assert(kRegisters % 8 == 0 && kRegisters >= 24 && kRegisters <= 256);
 }
 
+template <class Registers>
+void hold(Registers&) {}
 template <bool kTransposedB, int kSums>
 void wgmma_m64k16(float (&d)[kSums], uint64_t a, uint64_t b, bool accumulate,
                   simt::Site site = simt::Site::here()) {
