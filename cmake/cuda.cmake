@@ -45,7 +45,9 @@ set_target_properties(zoetrope_cuda PROPERTIES LINKER_LANGUAGE CXX)
 set(ZT_CUDA_HOST_FLAGS -Wall,-Wextra)
 if(ZT_WERROR)
   string(APPEND ZT_CUDA_HOST_FLAGS ",-Werror")
-  target_compile_options(zoetrope_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  foreach(target zoetrope_cuda zoetrope_cuda_hopper)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+  endforeach()
 endif()
 # Registers and spills of every kernel; fails on a spill beyond the recorded one.
 add_custom_target(ptxas_table COMMAND ${CMAKE_SOURCE_DIR}/.ci/ptxas_table.py --nvcc ${CMAKE_CUDA_COMPILER}
