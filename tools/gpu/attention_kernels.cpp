@@ -26,22 +26,32 @@ cuda::AttentionArgs args_of(const AttentionOperands& o, bool backward) {
   return args;
 }
 
-int64_t shared_bytes_of_block() {
-  int device = 0, bytes = 0;
+int attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
   ZT_CUDA(cudaGetDevice(&device));
-  ZT_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return bytes;
+  ZT_CUDA(cudaDeviceGetAttribute(&value, which, device));
+  return value;
 }
 
 cudaStream_t queue_of(const Ops& ops) { return static_cast<cudaStream_t>(ops.stream().handle()); }
 
 std::string nothing() { return {}; }
+std::string without_hopper() {
+  const int major = attribute(cudaDevAttrComputeCapabilityMajor);
+  const int minor = attribute(cudaDevAttrComputeCapabilityMinor);
+  if (major == 9 && minor == 0) return {};
+  return join_message("needs compute capability 9.0, this GPU has ", major, ".", minor);
+}
 
 void mma_forward(const Ops& ops, const AttentionOperands& o) {
   cuda::attention_tensor(args_of(o, false), o.items, queue_of(ops));
 }
 void mma_backward(const Ops& ops, const AttentionOperands& o) {
-  cuda::attention_tensor_backward(args_of(o, true), o.items, shared_bytes_of_block(), queue_of(ops));
+  cuda::attention_tensor_backward(args_of(o, true), o.items,
+                                  attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), queue_of(ops));
+}
+void hopper_forward(const Ops& ops, const AttentionOperands& o) {
+  cuda::attention_hopper(args_of(o, false), o.items, queue_of(ops));
 }
 
 }  // namespace
@@ -49,7 +59,7 @@ void mma_backward(const Ops& ops, const AttentionOperands& o) {
 const std::vector<AttentionKernelLine>& attention_kernel_lines() {
   static const std::vector<AttentionKernelLine> lines{
       {"mma.sync", 0.40, 0.28, nothing, mma_forward, mma_backward},
-      {"wgmma", 0.60, 0, [] { return std::string("this build has no wgmma kernel"); }, nullptr, nullptr},
+      {"wgmma", 0.60, 0, without_hopper, hopper_forward, nullptr},
       {"cuDNN", 0.75, 0, [] { return std::string("this program has no cuDNN attention"); }, nullptr, nullptr},
   };
   return lines;
