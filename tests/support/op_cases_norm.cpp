@@ -178,7 +178,9 @@ void check_layer_norms(const OpsUnderTest& backend) {
             if (backend.takes_next()) check_case({compute, T, D, layout, false, lengths}, backend);
           if (backend.takes_next()) check_case({compute, T, D, layout, true, Lengths::kEven}, backend);
         }
-  // Rows that several warps share, up to the widest that a block of a GPU holds.
+  // Rows that several warps share, up to the widest that a block of a GPU holds, and beyond.
+  check_case({DType::kF32, 3, 8200, Layout::kDense, true, Lengths::kEven}, backend);
+  check_case({DType::kBF16, 7, 8211, Layout::kOdd, false, Lengths::kUneven}, backend);
   check_case({DType::kBF16, 2, 8192, Layout::kDense, false, Lengths::kEven}, backend);
   for (const int64_t D : {520, 1027})
     for (const Layout layout : kLayouts) {

@@ -150,6 +150,9 @@ void check_rms_norm_rope(const OpsUnderTest& backend) {
             if (compute == DType::kF32 && backend.takes_next())
               check_case({compute, T, H, K, layout, rotated, true}, backend);
           }
+  // Rows that no block of a GPU holds.
+  check_case({DType::kF32, 3, 5, 3280, Layout::kDense, true, true}, backend);
+  check_case({DType::kBF16, 2, 3, 5501, Layout::kOdd, false, false}, backend);
   // Rows that several warps share.
   for (const Layout layout : kLayouts) {
     check_case({DType::kF32, 40, 5, 136, layout, true, false}, backend);

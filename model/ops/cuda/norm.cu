@@ -1,6 +1,7 @@
 // Layer norms, modulated per segment or with weight and bias. A block owns a row (forward) or some rows after
-// one another (backward), which it holds in registers, eight elements a thread; sums over the row go through
-// block_sum. Statistics and sums in f32. Shapes: T rows, D width, S segments.
+// one another (backward), which it holds in registers, eight elements a thread, or goes over again where it
+// is wider than 1,024 threads hold; sums over the row go through block_sum. Statistics and sums in f32.
+// Shapes: T rows, D width, S segments.
 //
 // Napkin, bytes an element (compute type bf16), of which the modulation's rows and the sums of segments are
 // small:
@@ -116,17 +117,86 @@ __global__ void __launch_bounds__(kMaxRowThreads<kN>)
   }
 }
 
+/// As layer_norm_kernel, for rows that a block does not hold: three times over the row, which its caches
+/// keep.
+template <class Y>
+__global__ void __launch_bounds__(kWideThreads)
+    layer_norm_wide_kernel(Rows<Y> y, Rows<float> stats, Rows<const float> x, SegmentRows scale,
+                           SegmentRows shift, float offset, int width, float eps) {
+  NormShared& block = shared_memory<NormShared>();
+  const int64_t t = blockIdx.x;
+  const float* row = x[t];
+  float total = 0, squares = 0;
+#pragma unroll 4
+  for (int c = int(threadIdx.x); c < width; c += kWideThreads) total += row[c];
+  const float mean = block_sum(total, block.total) / float(width);
+#pragma unroll 4
+  for (int c = int(threadIdx.x); c < width; c += kWideThreads) squares += (row[c] - mean) * (row[c] - mean);
+  const float rstd = 1.0f / sqrtf(block_sum(squares, block.squares) / float(width) + eps);
+  if (threadIdx.x == 0) {
+    stats[t][0] = mean;
+    stats[t][1] = rstd;
+  }
+#pragma unroll 4
+  for (int c = int(threadIdx.x); c < width; c += kWideThreads)
+    y[t][c] = Y((row[c] - mean) * rstd * (scale[t][c] + offset) + shift[t][c]);
+}
+
+/// As layer_norm_backward_kernel: twice over the row, sums of segments where they go to at last. A thread has
+/// the same columns in every row, so nobody else adds to its sums.
+template <class Dy>
+__global__ void __launch_bounds__(kWideThreads)
+    layer_norm_backward_wide_kernel(Rows<float> dx, Rows<const Dy> dy, Rows<const float> x,
+                                    Rows<const float> stats, SegmentRows scale, float offset,
+                                    SegmentSums<2> sums) {
+  NormBackwardShared& block = shared_memory<NormBackwardShared>();
+  const int width = int(sums.width);
+  for (int64_t begin = sums.first_row(), end = 0; begin < sums.end_row(); begin = end) {
+    end = sums.run_end(begin);
+    if (threadIdx.x == 0) sums.name_owner(begin, end);
+    float* const dshift = sums.place(begin, end, 0, 0);
+    float* const dscale = sums.place(begin, end, 1, 0);
+    const float* const factor = scale[begin];
+    for (int64_t t = begin; t < end; ++t) {
+      const bool fresh = t == begin && sums.has_slot(begin, end);
+      const float mean = stats[t][0], rstd = stats[t][1];
+      const float* const from = x[t];
+      const Dy* const gradient = dy[t];
+      float totals[2] = {0, 0};  // of g, of g normal
+#pragma unroll 1
+      for (int c = int(threadIdx.x); c < width; c += kWideThreads) {
+        const float normal = (from[c] - mean) * rstd, own = float(gradient[c]),
+                    g = own * (factor[c] + offset);
+        dshift[c] = (fresh ? 0.0f : dshift[c]) + own;
+        dscale[c] = (fresh ? 0.0f : dscale[c]) + own * normal;
+        totals[0] += g;
+        totals[1] += g * normal;
+      }
+      // The barrier inside also keeps row t + 2 from writing what a thread still reads of row t.
+      block_sum(totals, block.sums[t % 2]);
+      const float of_mean = totals[0] / float(width), slope = totals[1] / float(width);
+      float* const to = dx[t];
+#pragma unroll 1
+      for (int c = int(threadIdx.x); c < width; c += kWideThreads) {
+        const float normal = (from[c] - mean) * rstd, g = float(gradient[c]) * (factor[c] + offset);
+        to[c] += rstd * ((g - of_mean) - normal * slope);
+      }
+    }
+  }
+}
+
 void run_norm(const Tensor& y, const Tensor& stats, const Tensor& x, const Tensor& scale, const Tensor& shift,
               const Tensor& segment, float offset, double eps, cudaStream_t stream) {
   const int64_t T = x.rows(), D = x.row_size();
   if (T == 0) return;
-  const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kOwn)), sizeof(NormShared), "layer_norm"};
+  const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kOwn)), sizeof(NormShared), "layer_norm"},
+      wide{shape.grid, dim3(kWideThreads), sizeof(NormShared), "layer_norm"};
   dispatch(y.dtype(), [&]<class Y>(Y) {
     with_access<8>(on_vectors(y, x, scale, shift), [&]<int kN>() {
-      check_row_width<kN, kOwn>(shape.name, D);
-      launch(layer_norm_kernel<kN, Y>, shape, stream, rows_of<Y>(y), rows_of<float>(stats),
-             rows_of<const float>(x), segment_rows(scale, segment), segment_rows(shift, segment), offset,
-             int(D), float(eps));
+      const bool held = D <= kMostHeld<kN, kOwn>;
+      launch(held ? layer_norm_kernel<kN, Y> : layer_norm_wide_kernel<Y>, held ? shape : wide, stream,
+             rows_of<Y>(y), rows_of<float>(stats), rows_of<const float>(x), segment_rows(scale, segment),
+             segment_rows(shift, segment), offset, int(D), float(eps));
     });
   });
 }
@@ -141,13 +211,14 @@ void run_norm_backward(Arena& workspace, const Tensor& dx, const std::array<Tens
   const unsigned threads = threads_for(D, kOwn);
   const LaunchShape shape{dim3(unsigned(sums.num_blocks)), dim3(threads),
                           sizeof(NormBackwardShared) + size_t(threads) * 2 * OwnSums<kOwn>::kBytesPerThread,
-                          "layer_norm_backward"};
+                          "layer_norm_backward"},
+      wide{shape.grid, dim3(kWideThreads), sizeof(NormBackwardShared), "layer_norm_backward"};
   dispatch(dy.dtype(), [&]<class Dy>(Dy) {
     with_access<8>(on_vectors(dx, dy, x, scale), [&]<int kN>() {
-      check_row_width<kN, kOwn>(shape.name, D);
-      launch(layer_norm_backward_kernel<kN, Dy>, shape, stream, rows_of<float>(dx), rows_of<const Dy>(dy),
-             rows_of<const float>(x), rows_of<const float>(stats), segment_rows(scale, segment), offset,
-             sums);
+      const bool held = D <= kMostHeld<kN, kOwn>;
+      launch(held ? layer_norm_backward_kernel<kN, Dy> : layer_norm_backward_wide_kernel<Dy>,
+             held ? shape : wide, stream, rows_of<float>(dx), rows_of<const Dy>(dy), rows_of<const float>(x),
+             rows_of<const float>(stats), segment_rows(scale, segment), offset, sums);
     });
   });
   finish(sums, num_segments, stream);

@@ -1,6 +1,7 @@
 // RMS norm over the whole row followed by the rotation of adjacent pairs within each head. A block owns a row
-// (forward) or some rows after one another (backward), which it holds in registers; sums over the row go
-// through block_sum. Shapes: T rows, D = H K; the rotation table [T, K] holds (cos, sin) pairs interleaved.
+// (forward) or some rows after one another (backward), which it holds in registers, or goes over again where
+// it is wider than they hold; sums over the row go through block_sum. Shapes: T rows, D = H K; the rotation
+// table [T, K] holds (cos, sin) pairs interleaved.
 //
 // Napkin, bytes an element (compute type bf16), and 4 / H for the rotation table:
 //   forward   x 2, y 2             4    7 FLOP   expected: 90 % of the copy bandwidth
@@ -111,6 +112,66 @@ __global__ void __launch_bounds__(kMaxRowThreads<kN>)
   }
 }
 
+/// As rms_norm_rope_kernel, for rows that a block does not hold: twice over the row, a pair or an element at
+/// a time.
+template <bool kRotated, class X>
+__global__ void __launch_bounds__(kWideThreads)
+    rms_norm_rope_wide_kernel(Rows<X> y, float* rstd, Rows<const X> x, const float* weight,
+                              Rows<const float> rotation, int width, int head_width, float eps) {
+  constexpr int kEach = kRotated ? 2 : 1, kStep = kEach * kWideThreads;
+  RmsShared& block = shared_memory<RmsShared>();
+  const int64_t t = blockIdx.x;
+  float squares = 0;
+  for (int c = int(threadIdx.x); c < width; c += kWideThreads) squares += float(x[t][c]) * float(x[t][c]);
+  const float r = 1.0f / sqrtf(block_sum(squares, block.squares) / float(width) + eps);
+  if (threadIdx.x == 0) rstd[t] = r;
+  for (int c = kEach * int(threadIdx.x); c < width; c += kStep) {
+    auto row = load<kEach>(x[t] + c, kEach);
+    for (int j = 0; j < kEach; ++j) row[j] = row[j] * r * weight[c + j];
+    rotate<kRotated>(row, rotation[t], c, kEach, head_width, 1.0f);
+    store(y[t] + c, row, kEach);
+  }
+}
+
+/// As rms_norm_rope_backward_kernel: twice over the row, sums of columns where they go to at last. A thread
+/// has the same columns in every row and both times.
+template <bool kRotated, class X>
+__global__ void __launch_bounds__(kWideThreads)
+    rms_norm_rope_backward_wide_kernel(Rows<X> dx, Rows<const float> dy, Rows<const X> x, const float* rstd,
+                                       const float* weight, Rows<const float> rotation, int head_width,
+                                       SegmentSums<1> sums) {
+  constexpr int kEach = kRotated ? 2 : 1, kStep = kEach * kWideThreads;
+  RmsBackwardShared& block = shared_memory<RmsBackwardShared>();
+  const int width = int(sums.width);
+  const int64_t begin = sums.first_row(), end = sums.end_row();
+  if (threadIdx.x == 0) sums.name_owner(begin, end);
+  for (int64_t t = begin; t < end; ++t) {
+    const float r = rstd[t];
+    const auto turned_back = [&](int c) {
+      auto g = load<kEach>(dy[t] + c, kEach);
+      rotate<kRotated>(g, rotation[t], c, kEach, head_width, -1.0f);
+      return g;
+    };
+    float projected = 0;
+    for (int c = kEach * int(threadIdx.x); c < width; c += kStep) {
+      const auto g = turned_back(c);
+      for (int j = 0; j < kEach; ++j) {
+        const float normal = float(x[t][c + j]) * r;
+        float* dweight = sums.place(begin, end, 0, c + j);
+        *dweight = (t == begin ? 0.0f : *dweight) + g[j] * normal;
+        projected += g[j] * weight[c + j] * normal;
+      }
+    }
+    // The barrier inside also keeps row t + 2 from writing what a thread still reads of row t.
+    const float slope = r * (block_sum(projected, block.projected[t % 2]) / float(width));
+    for (int c = kEach * int(threadIdx.x); c < width; c += kStep) {
+      auto g = turned_back(c);
+      for (int j = 0; j < kEach; ++j) g[j] = (g[j] * weight[c + j] - float(x[t][c + j]) * slope) * r;
+      store(dx[t] + c, g, kEach);
+    }
+  }
+}
+
 /// Calls run.operator()<elements per access, rotated>(): packs hold whole pairs of one head.
 template <class Run>
 void with_rotation(const Tensor& rotation, int64_t head_width, bool on_vectors, const Run& run) {
@@ -136,13 +197,14 @@ void CudaOps::rms_norm_rope(const Tensor& y, const Tensor& rstd, const Tensor& x
   const char* op = "rms_norm_rope";
   const int64_t T = x.rows(), D = x.row_size();
   if (T == 0) return;
-  const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kForwardOwn)), sizeof(RmsShared), op};
+  const LaunchShape shape{dim3(unsigned(T)), dim3(threads_for(D, kForwardOwn)), sizeof(RmsShared), op},
+      wide{shape.grid, dim3(kWideThreads), sizeof(RmsShared), op};
   dispatch(x.dtype(), [&]<class X>(X) {
     with_rotation(rotation, D / num_heads, on_vectors(y, x, weight, rotation), [&]<int kN, bool kRotated>() {
-      check_row_width<kN, kForwardOwn>(op, D);
-      launch(rms_norm_rope_kernel<kN, kRotated, X>, shape, queue_of(stream_), rows_of<X>(y),
-             rstd.data<float>(), rows_of<const X>(x), weight.data<float>(), table_rows(rotation), int(D),
-             int(D / num_heads), float(eps));
+      const bool held = D <= kMostHeld<kN, kForwardOwn>;
+      launch(held ? rms_norm_rope_kernel<kN, kRotated, X> : rms_norm_rope_wide_kernel<kRotated, X>,
+             held ? shape : wide, queue_of(stream_), rows_of<X>(y), rstd.data<float>(), rows_of<const X>(x),
+             weight.data<float>(), table_rows(rotation), int(D), int(D / num_heads), float(eps));
     });
   });
 }
@@ -159,14 +221,17 @@ void CudaOps::rms_norm_rope_backward(const Tensor& dx, const Tensor& dweight, co
   const unsigned threads = threads_for(D, kBackwardOwn);
   const LaunchShape shape{
       dim3(unsigned(sums.num_blocks)), dim3(threads),
-      sizeof(RmsBackwardShared) + size_t(threads) * OwnSums<kBackwardOwn>::kBytesPerThread, op};
+      sizeof(RmsBackwardShared) + size_t(threads) * OwnSums<kBackwardOwn>::kBytesPerThread, op},
+      wide{shape.grid, dim3(kWideThreads), sizeof(RmsBackwardShared), op};
   dispatch(x.dtype(), [&]<class X>(X) {
     with_rotation(rotation, D / num_heads, on_vectors(dx, dy, x, weight, rotation),
                   [&]<int kN, bool kRotated>() {
-                    check_row_width<kN, kBackwardOwn>(op, D);
-                    launch(rms_norm_rope_backward_kernel<kN, kRotated, X>, shape, queue_of(stream_),
-                           rows_of<X>(dx), rows_of<const float>(dy), rows_of<const X>(x), rstd.data<float>(),
-                           weight.data<float>(), table_rows(rotation), int(D / num_heads), sums);
+                    const bool held = D <= kMostHeld<kN, kBackwardOwn>;
+                    launch(held ? rms_norm_rope_backward_kernel<kN, kRotated, X>
+                                : rms_norm_rope_backward_wide_kernel<kRotated, X>,
+                           held ? shape : wide, queue_of(stream_), rows_of<X>(dx), rows_of<const float>(dy),
+                           rows_of<const X>(x), rstd.data<float>(), weight.data<float>(),
+                           table_rows(rotation), int(D / num_heads), sums);
                   });
   });
   finish(sums, 1, queue_of(stream_));

@@ -1,7 +1,6 @@
 // A row that the threads of a block hold in registers: every thread owns kOwn elements, in packs of kN.
 #pragma once
 
-#include "core/check.h"
 #include "model/ops/cuda/vector.cuh"
 
 namespace zoetrope::cuda {
@@ -11,13 +10,10 @@ namespace zoetrope::cuda {
 template <int kN>
 inline constexpr int kMaxRowThreads = kN >= 4 ? 1024 : 640;
 
-/// Throws when a block can't hold a row.
+/// The widest row that a block holds; kernels for wider ones go over the row again and again.
 template <int kN, int kOwn>
-void check_row_width(const char* op, int64_t width) {
-  constexpr int64_t kMost = kOwn * kMaxRowThreads<kN>;
-  ZT_CHECK(width <= kMost, op, ": rows of ", width, " elements, the kernel holds at most ", kMost,
-           kN < 4 ? " where rows don't start on 16 bytes" : "");
-}
+inline constexpr int64_t kMostHeld = kOwn* kMaxRowThreads<kN>;
+inline constexpr int kWideThreads = 512;
 
 template <int kN, int kOwn>
 struct RowPacks {

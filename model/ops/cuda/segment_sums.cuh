@@ -49,16 +49,28 @@ struct SegmentSums {
     if (is_last) owner[num_blocks + blockIdx.x] = is_first ? -1 : s;
   }
 
+  /// Where the sum of matrix i over the run in column c lies, for threads that add to it row by row: the
+  /// output, or the run's slot, which starts as what is there.
+  __device__ float* place(int64_t begin, int64_t end, int i, int64_t c) const {
+    if (has_slot(begin, end)) return partial + (slot_of(begin) * kNum + i) * padded_width + c;
+    return out[i][segment ? segment[begin] : 0] + c;
+  }
+  /// Whether the run of rows [begin, end) may go on in another block.
+  __device__ bool has_slot(int64_t begin, int64_t end) const {
+    return begin == first_row() || end == end_row();
+  }
+  __device__ int64_t slot_of(int64_t begin) const {
+    return begin == first_row() ? blockIdx.x : num_blocks + blockIdx.x;
+  }
+
   /// Takes the sums of matrix i over the run of rows [begin, end), columns [c, c + kN).
   template <int kN>
   __device__ void put(int64_t begin, int64_t end, int i, int64_t c, const Pack<kN>& sums) const {
     const int n = int(min(int64_t(kN), width - c));
-    const bool is_first = begin == first_row(), is_last = end == end_row();
-    if (is_first || is_last) {
-      const int64_t slot = is_first ? blockIdx.x : num_blocks + blockIdx.x;
-      store(partial + (slot * kNum + i) * padded_width + c, sums, n);
+    float* to = place(begin, end, i, c);
+    if (has_slot(begin, end)) {
+      store(to, sums, n);
     } else {
-      float* to = out[i][segment ? segment[begin] : 0] + c;
 #pragma unroll
       for (int j = 0; j < kN; ++j)
         if (j < n) to[j] += sums[j];
