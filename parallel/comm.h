@@ -52,6 +52,8 @@ class Comm {
   virtual void all_reduce_sum(const Tensor& values) = 0;  ///< f32 or f64, dense
   /// The same sum in flight; every rank starts its sums in the same order. `progress` advances it.
   virtual std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) = 0;
+  /// How many sums to have in flight at most: each takes work space, unless a device's queue holds them.
+  virtual size_t most_sums_in_flight() const { return 2; }
   virtual double all_reduce_max(double value) = 0;
   /// Every rank's bytes (equal count) in rank order.
   virtual std::vector<std::byte> all_gather(const void* data, int64_t bytes) = 0;

@@ -21,6 +21,7 @@ class ForwardingComm : public Comm {
   std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override {
     return inner_.start_all_reduce_sum(values);
   }
+  size_t most_sums_in_flight() const override { return inner_.most_sums_in_flight(); }
   double all_reduce_max(double value) override { return inner_.all_reduce_max(value); }
   std::vector<std::byte> all_gather(const void* data, int64_t bytes) override {
     return inner_.all_gather(data, bytes);

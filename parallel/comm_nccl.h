@@ -33,6 +33,8 @@ class NcclComm : public ForwardingComm {
                                      const std::vector<Receive>& receives) override;
   void all_reduce_sum(const Tensor& values) override;
   std::unique_ptr<Transfer> start_all_reduce_sum(const Tensor& values) override;
+  /// Any number: they run one after the other, behind events, in one work space.
+  size_t most_sums_in_flight() const override { return SIZE_MAX; }
   double all_reduce_max(double value) override;
   std::vector<std::byte> all_gather(const void* data, int64_t bytes) override;
   void broadcast(void* data, int64_t bytes, int root) override;

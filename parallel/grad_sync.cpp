@@ -35,8 +35,8 @@ void GradientSync::unit_done(Unit unit) {
                               return u.kind == unit.kind && (u.kind != Unit::kBlock || u.block == unit.block);
                             })));
   retire(false);
-  constexpr size_t kInFlight = 2;  // each holds work space of one chunk
-  while (next_ < buckets_.size() && buckets_[next_].open == 0 && in_flight_.size() < kInFlight) {
+  while (next_ < buckets_.size() && buckets_[next_].open == 0 &&
+         in_flight_.size() < comm_.most_sums_in_flight()) {
     start_next();
     ++overlapped_;
   }
@@ -54,13 +54,14 @@ void GradientSync::retire(bool all) {
   std::erase_if(in_flight_, [](const std::unique_ptr<Transfer>& sum) { return sum->test(); });
 }
 
-void GradientSync::finish() {
+void GradientSync::finish(const Stream& compute) {
   const auto start = std::chrono::steady_clock::now();
   while (next_ < buckets_.size()) {
-    retire(in_flight_.size() > 1);
+    retire(in_flight_.size() >= comm_.most_sums_in_flight());
     start_next();
   }
   retire(true);
+  compute.synchronize();
   next_ = 0;
   overlap_ = false;
   exposed_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -19,8 +19,9 @@ class GradientSync : public GradientSink {
   /// (design: after the rank's last ring transfer of the step).
   void begin_wave(bool last_wave, bool overlap);
   void unit_done(Unit unit) override;
-  /// Reduces what is left, in order; afterwards all gradients are global sums. Called on every rank.
-  void finish();
+  /// Reduces what is left, in order; afterwards all gradients are global sums. Called on every rank, once
+  /// `compute` has ended the backward.
+  void finish(const Stream& compute = Stream());
   /// Time of the last `finish`: the part of the reduction that nothing hid.
   double exposed_seconds() const { return exposed_seconds_; }
   int64_t num_buckets() const { return int64_t(buckets_.size()); }

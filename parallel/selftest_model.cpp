@@ -172,6 +172,7 @@ SelftestModel::SelftestModel(const SelftestOptions& options, Comm& comm, int64_t
 SelftestModel::~SelftestModel() = default;
 
 const Parameters& SelftestModel::parameters() const { return state_->parameters; }
+const GradientSync& SelftestModel::sync() const { return state_->sync; }
 
 StepOutcome SelftestModel::run_alone(const SelftestCase& test, Summation summation) {
   State& s = *state_;

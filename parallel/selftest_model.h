@@ -33,6 +33,7 @@ class SelftestModel {
   /// The case's plan on all ranks, with the fault of the options planted.
   StepOutcome run_plan(const SelftestCase& test);
   const Parameters& parameters() const;
+  const GradientSync& sync() const;
 
  private:
   struct State;

@@ -93,9 +93,10 @@ StepResult run_loss_and_gradients(const Plan& plan, int64_t step, int64_t global
     }
   }
   StepResult result;
+  ops.stream().synchronize();  // sums of a ring-free last wave are issued by now; what is told is device time
   const double ring_waits = attention.stats().wait_seconds - waits_before;
   result.busy_seconds = report.busy_seconds = seconds_since(start) - ring_waits;
-  sync.finish();
+  sync.finish(ops.stream());
   result.wait_seconds = ring_waits + sync.exposed_seconds();
 
   double busiest = 0, total_busy = 0, sum = 0;

@@ -24,7 +24,7 @@ if(NOT ZT_CUDNN_FOUND)
   leave_out("/cudnn_" "cuDNN ${ZT_CUDNN_SUMMARY}")
 endif()
 if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
-  leave_out("/(comm_nccl|context_attention_law|step_law)_test" "NCCL ${ZT_NCCL_SUMMARY}")
+  leave_out("/(comm_nccl|context_attention_law|grad_overlap_law|step_law)_test" "NCCL ${ZT_NCCL_SUMMARY}")
 endif()
 file(WRITE ${CMAKE_BINARY_DIR}/left_out.tsv ${ZT_LEFT_OUT})
 
