@@ -61,7 +61,7 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
                 workspace_bytes(config, pool.num_threads(), caps.tokens_per_slot));
   persistent_bytes = state_bytes + comm.device_bytes() +
                      ContextAttention::buffer_bytes(config.model, precision, caps.tokens_per_slot) +
-                     workload.payload_bytes();
+                     workload.payload_bytes(device);
   return caps;
 }
 

@@ -79,8 +79,9 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   const int64_t ring_per_token =
       (ContextAttention::buffer_bytes(config.model, precision, kProbe) - ring_fixed + kProbe - 1) / kProbe;
   MemoryModel memory;
-  memory.persistent = state_bytes + transport_bytes + ring_fixed + workload.payload_bytes() +
-                      activations.fixed + workspace_fixed;
+  memory.persistent = state_bytes + transport_bytes + ring_fixed +
+                      workload.payload_bytes(device_of(config.numerics.device)) + activations.fixed +
+                      workspace_fixed;
   memory.per_token = activations.per_token + workspace_per_token;
   memory.per_segment = activations.per_segment;
   memory.per_cap_token = ring_per_token;
@@ -98,7 +99,8 @@ Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Wor
   parts.gradients = (list.back().offset + list.back().size) * int64_t(size_of(precision.wide));
   parts.optimizer = (config.optimisation.ema_decay > 0 ? 3 : 2) * parts.gradients;
   parts.weights = state - parts.gradients - parts.optimizer;
-  parts.buffers = ContextAttention::buffer_bytes(config.model, precision, 0) + workload.payload_bytes();
+  parts.buffers = ContextAttention::buffer_bytes(config.model, precision, 0) +
+                  workload.payload_bytes(device_of(config.numerics.device));
   parts.buffers_per_cap_token = memory.per_cap_token;
   parts.workspace = memory.persistent - state - parts.buffers;
   return parts;

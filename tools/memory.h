@@ -19,8 +19,11 @@ struct Workload {
   int64_t largest_step = 0;      ///< tokens of the largest possible step
   int64_t batch = 1;             ///< samples per step
   int64_t payload_features = 0;  ///< bytes per token of the prefetched payload
-  /// Payload of this step and of the prefetched one, outside the arena; no rank holds more than a step.
-  int64_t payload_bytes() const { return 2 * largest_step * payload_features; }
+  /// Payload of this step and of the prefetched one, outside the arena; no rank holds more than a step. A
+  /// GPU's lies in host memory.
+  int64_t payload_bytes(Device device) const {
+    return device == Device::kCpu ? 2 * largest_step * payload_features : 0;
+  }
 };
 
 /// Tokens of the `batch` longest samples: no step can be larger (a sample may repeat across an epoch's end).
