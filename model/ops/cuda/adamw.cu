@@ -1,4 +1,5 @@
-// The optimizer: AdamW and the moving average in one pass over memory, a pack of parameters a thread.
+// The optimizer: AdamW and the moving average in one pass over memory, a pack of parameters a thread (Note
+// [Packs of a warp] in map.cuh).
 //
 // Napkin, bytes a parameter:
 //   adamw            grad 4, value 4 + 4, first 4 + 4, second 4 + 4               28   15 FLOP
@@ -34,6 +35,8 @@ __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamwTensors p, AdamwNu
   const int n = int(min(int64_t(kN), count - c));
   const auto grad = load<kN>(p.grad + c, n);
   auto first = load<kN>(p.first + c, n), second = load<kN>(p.second + c, n), value = load<kN>(p.value + c, n);
+  Pack<kN> average{};
+  if (p.ema != nullptr) average = load<kN>(p.ema + c, n);
 #pragma unroll
   for (int j = 0; j < kN; ++j) {
     const float g = grad[j] * a.grad_scale;
@@ -45,7 +48,6 @@ __global__ void __launch_bounds__(kThreads) adamw_kernel(AdamwTensors p, AdamwNu
   store(p.second + c, second, n);
   store(p.value + c, value, n);
   if (p.ema == nullptr) return;
-  auto average = load<kN>(p.ema + c, n);
 #pragma unroll
   for (int j = 0; j < kN; ++j) average[j] += a.ema_rest * (value[j] - average[j]);
   store(p.ema + c, average, n);
@@ -79,7 +81,7 @@ void CudaOps::adamw(const Tensor& value, const Tensor& first, const Tensor& seco
   if (count == 0) return;
   const AdamwTensors tensors{value.data<float>(), first.data<float>(), second.data<float>(),
                              ema.defined() ? ema.data<float>() : nullptr, grad.data<float>()};
-  with_access<8>(on_vectors(value, first, second, ema, grad), [&]<int kN>() {
+  with_access<4>(on_vectors(value, first, second, ema, grad), [&]<int kN>() {
     const LaunchShape shape{dim3(unsigned(ceil_div(count, kThreads * kN))), dim3(kThreads), 0, op};
     launch(adamw_kernel<kN>, shape, queue_of(stream_), tensors, numbers_of(step), count);
   });

@@ -1,4 +1,8 @@
-// Elementwise operators: y = f(x0, x1, ...), one pack of elements a thread.
+// Elementwise operators: y = f(x0, x1, ...), two packs of elements a thread.
+//
+// Note [Packs of a warp]: a pack is 16 bytes of the widest operand, so that in every access the packs of a
+// warp are one piece of memory. Packs of 32 bytes, which take two accesses, would use half of each 32-byte
+// sector in each: stores then go to the cache twice, in halves.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +13,7 @@
 
 namespace zoetrope::cuda {
 
-inline constexpr int kMapThreads = 256;
+inline constexpr int kMapThreads = 256, kMapPacks = 2;
 
 /// result[j] = f(packs[j]...).
 template <int kN, class F, class... Packs>
@@ -20,16 +24,25 @@ __device__ inline Pack<kN> apply(const F& f, const Packs&... packs) {
   return result;
 }
 
-/// y[t][c] = f(x[t][c]...); `tiles` blocks share a row. An operand may lie where y does: a thread has loaded
-/// all of its elements before it stores any.
+/// y[t][c] = f(x[t][c]...); `tiles` blocks share a row. A thread's packs lie a block's width apart, so that
+/// the accesses of a warp are one piece of memory (Note [Packs of a warp]). An operand may lie where y does:
+/// a thread has loaded all of its elements before it stores any.
 template <int kN, class F, class Y, class... X>
 __global__ void __launch_bounds__(kMapThreads)
     map_kernel(int64_t width, unsigned tiles, F f, Rows<Y> y, X... x) {
-  const int64_t t = blockIdx.x / tiles;
-  const int64_t c = (int64_t(blockIdx.x % tiles) * blockDim.x + threadIdx.x) * kN;
-  if (c >= width) return;
-  const int n = int(min(int64_t(kN), width - c));
-  store(y[t] + c, apply<kN>(f, load<kN>(x[t] + c, n)...), n);
+  const int64_t t = blockIdx.x / tiles, step = int64_t(blockDim.x) * kN;
+  const int64_t first = blockIdx.x % tiles * kMapPacks * step + threadIdx.x * kN;
+  Pack<kN> results[kMapPacks];
+#pragma unroll
+  for (int k = 0; k < kMapPacks; ++k)
+    if (const int64_t c = first + k * step; c < width) {
+      const int n = int(min(int64_t(kN), width - c));
+      results[k] = apply<kN>(f, load<kN>(x[t] + c, n)...);
+    }
+#pragma unroll
+  for (int k = 0; k < kMapPacks; ++k)
+    if (const int64_t c = first + k * step; c < width)
+      store(y[t] + c, results[k], int(min(int64_t(kN), width - c)));
 }
 
 /// Launches map_kernel over `rows` rows; packs of kWide elements where everything is on 16 bytes (`wide`).
@@ -38,8 +51,8 @@ void run_map(const char* name, cudaStream_t stream, int64_t rows, int64_t width,
              Rows<Y> y, X... x) {
   if (rows == 0 || width == 0) return;
   with_access<kWide>(wide, [&]<int kN>() {
-    const unsigned threads = std::min<unsigned>(kMapThreads, threads_for(width, kN));
-    const int64_t tiles = ceil_div(width, int64_t(threads) * kN);
+    const unsigned threads = std::min<unsigned>(kMapThreads, threads_for(width, kN * kMapPacks));
+    const int64_t tiles = ceil_div(width, int64_t(threads) * kN * kMapPacks);
     ZT_CHECK(rows * tiles <= 0x7fffffff, name, ": ", rows, " rows of ", width,
              " elements need more blocks than a launch has; cut the rows into two calls");
     launch(map_kernel<kN, F, Y, X...>, LaunchShape{dim3(unsigned(rows * tiles)), dim3(threads), 0, name},
@@ -47,9 +60,9 @@ void run_map(const char* name, cudaStream_t stream, int64_t rows, int64_t width,
   });
 }
 
-/// Elements a thread: 32 bytes of the widest operand under way.
+/// Elements of a pack: 16 bytes of the widest operand.
 template <class... T>
-inline constexpr int kMapWidth = ((sizeof(T) == 2) && ...) ? 16 : 8;
+inline constexpr int kMapWidth = ((sizeof(T) == 2) && ...) ? 8 : 4;
 
 /// Calls f(T{}...) with the element types of the tensors.
 template <class F>
@@ -99,7 +112,7 @@ void map(const char* name, cudaStream_t stream, const F& f, const Tensor& y, con
 template <class F, class... X>
 void map_wide(const char* name, cudaStream_t stream, const F& f, const Tensor& y, const X&... x) {
   const MapShape shape = map_shape(name, y, x...);
-  run_map<8>(name, stream, shape.rows, shape.width, shape.wide, f, rows_of<float>(y),
+  run_map<4>(name, stream, shape.rows, shape.width, shape.wide, f, rows_of<float>(y),
              rows_of<const float>(x)...);
 }
 

@@ -27,6 +27,12 @@ namespace {
 // The tanh form of GELU is x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3); SiLU is x sigmoid(x).
 constexpr float kTwoRootTwoOverPi = 1.5957691216057308f, kCubic = 0.044715f;
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int kGateBlocks = 5;  // of 256 threads a multiprocessor: at most 48 registers
+#else
+constexpr int kGateBlocks = 6;  // at most 40 registers
+#endif
+
 /// The sigmoid behind an activation at x; beyond `kLargest` it is as good as 0 or 1.
 template <Activation kActivation>
 __device__ float rise(float x) {
@@ -82,9 +88,11 @@ void for_activation(Activation activation, const Run& run) {
 }
 
 /// dbranch = gate dy, and sums of branch dy by segment. A thread takes a pack of columns and walks over the
-/// rows of its block, two at a time so that the loads of both are under way.
+/// rows of its block. Note [One round of blocks]: at width 1536 there are 1024 blocks of 192 threads. With 40
+/// registers a thread a multiprocessor runs eight of them, 36 KiB of loads under way, and an H200 all at
+/// once; a second round of few blocks would leave most of the memory's rate unused. A B200 has room with 48.
 template <int kN, class B>
-__global__ void __launch_bounds__(kMapThreads, 2)
+__global__ void __launch_bounds__(kMapThreads, kN >= 4 ? kGateBlocks : 2)
     gate_residual_backward_kernel(Rows<B> dbranch, Rows<const float> dy, Rows<const B> branch,
                                   SegmentRows gate, SegmentSums<1> sums) {
   const int64_t c = (int64_t(blockIdx.y) * blockDim.x + threadIdx.x) * kN;
@@ -95,13 +103,14 @@ __global__ void __launch_bounds__(kMapThreads, 2)
     if (n == 0) continue;
     const auto factor = load<kN>(gate[begin] + c, n);
     Pack<kN> total{};
-    for (int64_t t = begin; t < end; t += 2) {
-      const int second = t + 1 < end ? n : 0;
-      const auto d0 = load<kN>(dy[t] + c, n), d1 = load<kN>(dy[t + 1] + c, second);
-      const auto b0 = load<kN>(branch[t] + c, n), b1 = load<kN>(branch[t + 1] + c, second);
-      for (int j = 0; j < kN; ++j) total[j] += b0[j] * d0[j] + b1[j] * d1[j];
-      store(dbranch[t] + c, apply<kN>(Times{}, factor, d0), n);
-      store(dbranch[t + 1] + c, apply<kN>(Times{}, factor, d1), second);
+    const float* from = dy[begin] + c;
+    const B* beside = branch[begin] + c;
+    B* to = dbranch[begin] + c;
+    for (int rows = int(end - begin); rows > 0; --rows) {
+      const auto gradient = load<kN>(from, n), added = load<kN>(beside, n);
+      for (int j = 0; j < kN; ++j) total[j] += added[j] * gradient[j];
+      store(to, apply<kN>(Times{}, factor, gradient), n);
+      from += dy.stride, beside += branch.stride, to += dbranch.stride;
     }
     sums.put(begin, end, 0, c, total);
   }
@@ -127,9 +136,9 @@ __global__ void __launch_bounds__(kMapThreads) column_sums_kernel(Rows<const X> 
 /// Row blocks times column tiles, a pack of kN columns a thread.
 template <int kN>
 LaunchShape column_shape(const SegmentSums<1>& sums, const char* name) {
-  const unsigned threads = std::min<unsigned>(kMapThreads, threads_for(sums.width, kN));
-  return {dim3(unsigned(sums.num_blocks), unsigned(ceil_div(sums.width, int64_t(threads) * kN))),
-          dim3(threads), 0, name};
+  const int64_t tiles = ceil_div(sums.width, int64_t(kMapThreads) * kN);
+  return {dim3(unsigned(sums.num_blocks), unsigned(tiles)),
+          dim3(threads_for(ceil_div(sums.width, tiles), kN)), 0, name};
 }
 
 }  // namespace
@@ -175,11 +184,11 @@ void CudaOps::gate_residual(const Tensor& y, const Tensor& x, const Tensor& bran
     const auto X = rows_of<const float>(x);
     const auto added = rows_of<const B>(branch);
     if (gate.defined()) {
-      run_map<8>(op, queue_of(stream_), T, D, on_vectors(y, x, branch, gate), Gated{}, Y, X, added,
+      run_map<4>(op, queue_of(stream_), T, D, on_vectors(y, x, branch, gate), Gated{}, Y, X, added,
                  segment_rows(gate, segment));
     } else {
       const MapShape shape = map_shape(op, y, x, branch);
-      run_map<8>(op, queue_of(stream_), shape.rows, shape.width, shape.wide, Sum{}, Y, X, added);
+      run_map<4>(op, queue_of(stream_), shape.rows, shape.width, shape.wide, Sum{}, Y, X, added);
     }
   });
 }
@@ -194,7 +203,7 @@ void CudaOps::gate_residual_backward(const Tensor& dbranch, const Tensor& dgate,
   const ArenaScope scope(workspace_);
   const auto sums = make_segment_sums<1>(workspace_, T, D, segment, {dgate});
   dispatch(branch.dtype(), [&]<class B>(B) {
-    with_access<8>(on_vectors(dbranch, dy, branch, gate), [&]<int kN>() {
+    with_access<4>(on_vectors(dbranch, dy, branch, gate), [&]<int kN>() {
       launch(gate_residual_backward_kernel<kN, B>, column_shape<kN>(sums, op), queue_of(stream_),
              rows_of<B>(dbranch), rows_of<const float>(dy), rows_of<const B>(branch),
              segment_rows(gate, segment), sums);
@@ -217,7 +226,7 @@ void CudaOps::add_row(const Tensor& y, const Tensor& x, const Tensor& row) const
   checks::check_add_row(Device::kCuda, y, x, row);
   const char* op = "add_row";
   const int64_t S = x.rows(), N = x.row_size();
-  run_map<8>(op, queue_of(stream_), S, N, on_vectors(y, x, row), Sum{}, rows_of<float>(y),
+  run_map<4>(op, queue_of(stream_), S, N, on_vectors(y, x, row), Sum{}, rows_of<float>(y),
              rows_of<const float>(x), segment_rows(row));
 }
 
