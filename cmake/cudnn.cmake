@@ -1,5 +1,5 @@
 # cuDNN and NVRTC, with which it compiles attention: library zoetrope_cudnn. Host code alone, but for the toolkit's
-# headers. ZT_CUDNN_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.
+# headers; the library is loaded when attention by cuDNN is asked for. ZT_CUDNN_ROOT is searched first: a folder with include/ and lib/, as in NVIDIA's Python wheel.
 set(ZT_CUDNN_ROOT "" CACHE PATH "where cuDNN is, if not beside the CUDA toolkit")
 find_path(ZT_CUDNN_INCLUDE cudnn_graph.h HINTS ${ZT_CUDNN_ROOT}/include ${CUDAToolkit_INCLUDE_DIRS})
 find_library(ZT_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${ZT_CUDNN_ROOT}/lib ${ZT_CUDA_LIBRARY_DIR})
@@ -22,7 +22,11 @@ endif()
 
 if(ZT_CUDNN_FOUND)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/model/ops/cuda/cudnn_*.cpp)
-  add_library(zoetrope_cudnn STATIC ${sources})
+  add_library(zoetrope_cudnn STATIC ${sources} model/ops/cuda/loaded/cudnn.cpp)
   target_include_directories(zoetrope_cudnn SYSTEM PRIVATE ${ZT_CUDNN_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
-  target_link_libraries(zoetrope_cudnn PUBLIC zoetrope_core PRIVATE ${ZT_CUDNN_LIBRARY} nlohmann_json::nlohmann_json)
+  target_link_libraries(zoetrope_cudnn PUBLIC zoetrope_core PRIVATE ${CMAKE_DL_LIBS} nlohmann_json::nlohmann_json)
+  get_filename_component(ZT_CUDNN_LIBRARIES "${ZT_CUDNN_LIBRARY}" DIRECTORY)
+  set_source_files_properties(model/ops/cuda/loaded/cudnn.cpp PROPERTIES COMPILE_DEFINITIONS
+    "ZT_CUDNN_LIBRARIES=\"${ZT_CUDNN_LIBRARIES}\"")
+  target_link_libraries(zoetrope_cuda PUBLIC zoetrope_cudnn)
 endif()

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/options.h"
 #include "schedule/fixed_cost.h"
+#include "schedule/kernel_choices.h"
 
 namespace zoetrope {
 namespace {
@@ -37,7 +38,8 @@ bool may_lack(const std::string& name) {
 void require_all(const OptionSet& options, const std::vector<std::string>& named, const std::string& path) {
   std::string missing;
   for (const Option& option : options.options())
-    if (!may_lack(option.name) && std::find(named.begin(), named.end(), option.name) == named.end())
+    if (option.table == "cost" && !may_lack(option.name) &&
+        std::find(named.begin(), named.end(), option.name) == named.end())
       missing += (missing.empty() ? "" : ", ") + option.name;
   if (!missing.empty())
     throw UsageError(join_message(path, ": table [cost] lacks ", missing,
@@ -114,7 +116,9 @@ FixedCost::FixedCost(const CostModel& cost)
 
 CostModel read_cost(const std::string& path) {
   CostModel cost;
-  const OptionSet options = options_of(cost);
+  KernelChoices kernels;  // in the same file, read by find_kernel_choices
+  OptionSet options = options_of(cost);
+  options.add_table("kernels", kernels);
   require_all(options, load_toml(options, path), path);
   try {
     FixedCost{cost};

@@ -39,7 +39,8 @@ Rank::Rank(const TrainConfig& config, Comm& rank_comm, int num_threads, const Wo
       device(device_with_room(config, comm, num_threads, workload, memory_bytes, given)),
       pool(num_threads),
       arena(0, device, "activations"),
-      ops(wrap ? wrap(make_ops(device, pool, arena)) : make_ops(device, pool, arena)),
+      settings(settings_of(config.numerics)),
+      ops(wrap ? wrap(make_ops(device, pool, arena, settings)) : make_ops(device, pool, arena, settings)),
       parameters(config.model, precision, *ops),
       optimizer(config.optimisation, parameters, *ops),
       cluster(size_arena(config, workload, memory_bytes, given)),
@@ -67,7 +68,7 @@ Cluster Rank::size_arena(const TrainConfig& config, const Workload& workload, in
 
 int64_t Rank::predicted_peak_bytes(const Plan& plan) const {
   const MemoryModel expected = expected_memory(dit.config(), precision, device, pool.num_threads(),
-                                               max_tokens_per_slot(plan), persistent_bytes);
+                                               max_tokens_per_slot(plan), persistent_bytes, settings);
   return plan_peak_bytes(expected, plan, cluster)[size_t(comm.rank())];
 }
 

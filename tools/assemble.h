@@ -42,6 +42,7 @@ class Rank {
   Device device;
   ThreadPool pool;
   Arena arena;
+  OpsSettings settings;
   std::unique_ptr<Ops> ops;
   Parameters parameters;
   Optimizer optimizer;

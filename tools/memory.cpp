@@ -18,7 +18,8 @@ namespace zoetrope {
 int64_t workspace_bytes(const TrainConfig& config, int num_threads, int64_t tokens) {
   return ops_workspace_bytes(device_of(config.numerics.device), num_threads, tokens, config.model.width,
                              config.model.ffn, config.model.head_width(),
-                             Precision::from_name(config.numerics.precision).compute);
+                             Precision::from_name(config.numerics.precision).compute,
+                             settings_of(config.numerics));
 }
 
 Workload workload_of(const std::vector<int64_t>& lengths, int64_t batch, int64_t payload_features) {
@@ -66,7 +67,8 @@ MemoryModel memory_model_of(const TrainConfig& config, int num_threads, const Wo
   const ActivationBytes activations = activation_bytes(config.model, precision);
   const auto workspace = [&](int64_t tokens) {
     return ops_workspace_in_use(device_of(config.numerics.device), num_threads, tokens, config.model.width,
-                                config.model.ffn, config.model.head_width(), precision.compute);
+                                config.model.ffn, config.model.head_width(), precision.compute,
+                                settings_of(config.numerics));
   };
   // Note [Work space of any micro-batch]: the larger of figures that are constant, grow up to some thousand
   // rows and then are constant, or are linear. So it stays below the one at kMany tokens, where the second
@@ -107,10 +109,10 @@ Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Wor
 }
 
 MemoryModel expected_memory(const ModelConfig& model, Precision precision, Device device, int num_threads,
-                            int64_t max_tokens, int64_t persistent_bytes) {
+                            int64_t max_tokens, int64_t persistent_bytes, const OpsSettings& settings) {
   const ActivationBytes activations = activation_bytes(model, precision);
   return {persistent_bytes + ops_workspace_in_use(device, num_threads, max_tokens, model.width, model.ffn,
-                                                  model.head_width(), precision.compute),
+                                                  model.head_width(), precision.compute, settings),
           activations.per_token, activations.per_segment};
 }
 

@@ -50,7 +50,7 @@ Footprint footprint_of_run(const TrainConfig& config, int num_threads, const Wor
 /// operators use it on micro-batches of up to `max_tokens`, tensors without padding. `persistent_bytes`:
 /// everything outside the arena.
 MemoryModel expected_memory(const ModelConfig& model, Precision precision, Device device, int num_threads,
-                            int64_t max_tokens, int64_t persistent_bytes);
+                            int64_t max_tokens, int64_t persistent_bytes, const OpsSettings& settings = {});
 /// The caps that training derives from them.
 /// Throws: Error with the arithmetic when the longest sample can't fit all ranks together.
 Cluster caps_of(const MemoryModel& memory, int64_t num_ranks, const Workload& workload, int64_t memory_bytes);

@@ -15,6 +15,7 @@
 #include "model/flops.h"
 #include "parallel/comm_recording.h"
 #include "schedule/hardware_files.h"
+#include "tools/attention_rate.h"
 #include "tools/commands.h"
 #include "tools/gemm_rate.h"
 #include "tools/launch.h"
@@ -84,6 +85,9 @@ Profile measure(const ProfileSetup& setup, Comm& host, const ProfileProgress& pr
   result.model = join_message("width ", config.model.width, ", ", config.model.num_layers, " blocks of ",
                               config.model.num_heads, " heads", config.model.recompute ? ", recompute" : "");
   const Device device = device_of(config.numerics.device);
+  std::string& attention = config.numerics.attention_kernel;
+  if (attention == "auto") attention = faster_attention(config, comm, progress);
+  result.kernels.attention = config.numerics.device == "cpu" ? "" : attention;
   ReplayRecorder recorder(clock_of(device, result.threads));
   PassWatch watch(recorder);
   const std::unique_ptr<Comm> recording = make_recording_comm(comm, recorder);
@@ -139,7 +143,7 @@ int profile(const ProfileSetup& setup, Comm& comm) {
   const Profile result = measure(setup, comm, progress);
   if (comm.rank() != 0) return 0;
   write_cost(setup.out, result.cost);
-  write_file_atomically(setup.out, file_header(result) + read_file(setup.out));
+  write_file_atomically(setup.out, file_header(result) + read_file(setup.out) + kernels_text(result));
   if (setup.json) {
     std::printf("%s\n", profile_to_json(result).c_str());
     return 0;

@@ -114,4 +114,8 @@ std::string file_header(const Profile& profile) {
                       profile.model, "), ", profile.precision, ". Fit error: ", error_text(profile), ".\n\n");
 }
 
+std::string kernels_text(const Profile& profile) {
+  return profile.kernels.attention.empty() ? "" : "\n" + to_toml(profile.kernels);
+}
+
 }  // namespace zoetrope

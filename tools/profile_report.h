@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedule/cost.h"
+#include "schedule/kernel_choices.h"
 #include "tools/profile_step.h"
 
 namespace zoetrope {
@@ -12,6 +13,7 @@ namespace zoetrope {
 /// All of a profile.
 struct Profile {
   CostModel cost;
+  KernelChoices kernels;
   std::vector<MeasuredStep> steps;
   StepFit fit;
   LinkRate link;  ///< 0: one rank
@@ -28,5 +30,7 @@ void print_cost(const Profile& profile);
 std::string profile_to_json(const Profile& profile);
 /// Comment lines for the head of the cost file: what was measured with what, and how well the fit fits.
 std::string file_header(const Profile& profile);
+/// The kernels that the steps ran on, for its end: of GPUs alone, a processor has no choice.
+std::string kernels_text(const Profile& profile);
 
 }  // namespace zoetrope

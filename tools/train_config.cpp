@@ -50,6 +50,13 @@ void check_optimisation(const OptimizerConfig& optimisation) {
 
 }  // namespace
 
+OpsSettings settings_of(const NumericsOptions& numerics) {
+  if (numerics.device != "cuda") return {};
+  const bool settled = numerics.attention_kernel != "auto";
+  return {settled ? attention_source_from(numerics.attention_kernel) : AttentionSource::kOwn,
+          numerics.allow_nondeterministic};
+}
+
 void TrainConfig::validate() const {
   check_sizes(model);
   model.validate();
@@ -62,6 +69,8 @@ void TrainConfig::validate() const {
   parallel_table.at_least("ranks", parallel.ranks, 0);
   parallel_table.between("threads-per-rank", parallel.threads_per_rank, 0, kMostThreads);
   parallel_table.positive("transfer-timeout", parallel.transfer_timeout);
+  if (numerics.device != "cuda" && numerics.attention_kernel == "cudnn")
+    throw UsageError("attention-kernel 'cudnn' runs on a GPU alone; give --device cuda, or leave it out");
   check_optimisation(optimisation);
   const Ranges checkpoint_table("checkpoint");
   checkpoint_table.at_least("checkpoint-every", checkpoint.every, 0);

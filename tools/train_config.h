@@ -8,6 +8,7 @@
 #include "core/options.h"
 #include "model/config.h"
 #include "model/flow.h"
+#include "model/ops/types.h"
 #include "model/optimizer.h"
 #include "schedule/planner.h"
 
@@ -65,16 +66,25 @@ struct CheckpointOptions {
 };
 
 struct NumericsOptions {
-  std::string device = "cpu", precision = "f32";
+  std::string device = "cpu", precision = "f32", attention_kernel = "auto";
+  bool allow_nondeterministic = false;
   int64_t seed = 0;
   void visit(auto&& field) {
     field("device", device, "what computes; cuda: a GPU for each rank",
           std::vector<std::string>{"cpu", "cuda"});
     field("precision", precision, "type of the products; everything else is f32",
           std::vector<std::string>{"f32", "bf16"});
+    field("attention-kernel", attention_kernel,
+          "whose attention runs on a GPU; auto: what the cost set's file found faster, else own",
+          std::vector<std::string>{"auto", "own", "cudnn"});
+    field("allow-nondeterministic", allow_nondeterministic,
+          "kernels may run whose bits differ from run to run: cuDNN's attention backward");
     field("seed", seed, "of initialisation, order, noise and dropout");
   }
 };
+
+/// What the operators are made with; attention kernel `auto` counts as own until it is settled.
+OpsSettings settings_of(const NumericsOptions& numerics);
 
 /// The tables of a training config file.
 struct TrainConfig {

@@ -8,6 +8,8 @@
 #include "core/files.h"
 #include "core/log.h"
 #include "model/checkpoint.h"
+#include "parallel/gather.h"
+#include "schedule/kernel_choices.h"
 #include "tools/metrics.h"
 #include "tools/version.h"
 
@@ -18,7 +20,43 @@ constexpr const char* kBuiltInCost = "data-sheet";
 
 /// Names of what computes: results are bit-equal only for the same ones.
 std::string kernel_choices(const TrainConfig& config) {
-  return config.numerics.device + "/" + config.numerics.precision;
+  const OpsSettings settings = settings_of(config.numerics);
+  return join_message(config.numerics.device, "/", config.numerics.precision,
+                      settings.attention == AttentionSource::kOwn ? "" : "/attention-cudnn",
+                      settings.allow_nondeterministic ? "/nondeterministic" : "");
+}
+
+/// Attention kernel `auto` on a GPU becomes what the checkpoint has, or what the cost set's file says: from
+/// here on it is an input like others.
+void settle_attention(TrainSetup& setup, const std::string& cost_source) {
+  NumericsOptions& numerics = setup.config.numerics;
+  if (numerics.device != "cuda" || numerics.attention_kernel != "auto") return;
+  if (!setup.resumed()) {
+    numerics.attention_kernel = find_kernel_choices(cost_source).attention;
+    attention_source_from(numerics.attention_kernel);
+    return;
+  }
+  TrainConfig saved;
+  OptionSet set;
+  saved.add_to(set);
+  load_toml_text(set, setup.state.config_toml, "config of the checkpoint");
+  numerics.attention_kernel = saved.numerics.attention_kernel;
+}
+
+void announce_kernels(const TrainConfig& config) {
+  const OpsSettings settings = settings_of(config.numerics);
+  if (config.numerics.device != "cuda") return;
+  log_info(join_message("attention kernel: ", name_of(settings.attention)));
+  if (settings.allow_nondeterministic)
+    log_warning("--allow-nondeterministic: results may differ from run to run; the checkpoints say so");
+}
+
+/// Throws: Error naming ranks that compute otherwise than rank 0.
+void check_same_kernels(Comm& comm, const std::string& kernels) {
+  const std::vector<uint64_t> hashes = gather_values(comm, fnv1a(kernels));
+  for (size_t rank = 0; rank < hashes.size(); ++rank)
+    ZT_REQUIRE(hashes[rank] == hashes[0], "rank ", rank, " computes with other kernels than rank 0 ('",
+               kernels, "' on rank ", comm.rank(), "): give all ranks the same flags and files");
 }
 
 std::string resolved_toml(const TrainConfig& config) {
@@ -79,8 +117,10 @@ void open_run(TrainSetup& setup, const Dataset& dataset, Comm& comm) {
   std::string source;
   const CostModel cost = settle_cost(setup.config.plan, setup.run, &source);
   RunState& state = setup.state;
-  if (setup.resumed()) {
+  if (setup.resumed())
     state = run_state_from_json(read_checkpoint_state(setup.checkpoint).state_json, setup.checkpoint);
+  settle_attention(setup, source);
+  if (setup.resumed()) {
     if (setup.last_step() < state.step)
       throw UsageError(join_message(setup.steps > 0 ? "--steps " : "the schedule ends at step ",
                                     setup.last_step(), ", but ", setup.checkpoint, " is at step ", state.step,
@@ -117,6 +157,8 @@ void open_run(TrainSetup& setup, const Dataset& dataset, Comm& comm) {
   state.kernels = kernel_choices(setup.config);
   state.config_toml = resolved_toml(setup.config);
   state.data_fingerprint = dataset.fingerprint();
+  check_same_kernels(comm, state.kernels);
+  if (comm.rank() == 0) announce_kernels(setup.config);
   if (comm.rank() == 0) write_run_files(setup.run, state.config_toml, state.data_fingerprint);
 }
 

@@ -83,6 +83,7 @@ std::vector<Mutant> mutants() {
        {read_mutants("tests/cuda/attention_mutants.txt", "model/ops/cuda", "cuda_attention_test"),
         read_mutants("tests/cuda/attention_hopper_mutants.txt", "model/ops/cuda",
                      "cuda_attention_hopper_test"),
+        read_mutants("tests/cuda/cudnn_mutants.txt", "model/ops/cuda", "cuda_attention_cudnn_test"),
         read_mutants("tests/cuda/transport_mutants.txt", "parallel", "cuda_comm_nccl_test")})
     all.insert(all.end(), more.begin(), more.end());
   return all;

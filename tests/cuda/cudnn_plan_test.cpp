@@ -184,6 +184,13 @@ TEST(CudnnPlanRefusals, SayWhatToDo) {
   AttentionShape packed = shape_of(kA100, 128);
   packed.lse = LseLayout::kPacked;
   EXPECT_NE(refusal(Pass::kBackward, packed, kA100, Bits::kAny).find("must be padded"), std::string::npos);
+  try {
+    AttentionPlan::build(Pass::kBackward, shape_of(kH100, 128), properties_of(kH100), Bits::kReproducible,
+                         kAllOfDs - 1);
+    ADD_FAILURE() << "built";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("bytes of work space"), std::string::npos) << e.what();
+  }
   AttentionShape wide = shape_of(kH100, 128);
   wide.head_width = 96;
   EXPECT_NE(refusal(Pass::kForward, wide, kH100, Bits::kAny).find("64 or 128 wide"), std::string::npos);
@@ -201,13 +208,17 @@ TEST(CudnnPlanCache, SharesPlansAmongSimilarShapes) {
   if (const std::string reason = reason_to_skip(kA100); !reason.empty()) GTEST_SKIP() << reason;
   PlanCache cache(properties_of(kA100), Bits::kReproducible);
   AttentionShape shape = shape_of(kA100, 128);
-  const AttentionPlan* plan = &cache.get(Pass::kForward, shape);
+  const auto plan = cache.get(Pass::kForward, shape, 0).plan;
+  ASSERT_NE(plan, nullptr);
   shape.q_rows = 449;
-  EXPECT_EQ(&cache.get(Pass::kForward, shape), plan);
+  EXPECT_EQ(cache.get(Pass::kForward, shape, 0).plan, plan);
   EXPECT_EQ(cache.num_plans(), 1);
   shape.q_rows = 448;
-  EXPECT_NE(&cache.get(Pass::kForward, shape), plan);
+  EXPECT_NE(cache.get(Pass::kForward, shape, 0).plan, plan);
   EXPECT_EQ(cache.num_plans(), 2);
+  const PlanCache::Entry& refused = cache.get(Pass::kBackward, shape, 0);
+  EXPECT_EQ(refused.plan, nullptr);
+  EXPECT_NE(refused.refusal.find("none with reproducible bits"), std::string::npos) << refused.refusal;
 }
 
 TEST(CudnnBuckets, AreFewAndNotMuchLarger) {

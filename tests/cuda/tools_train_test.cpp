@@ -5,8 +5,13 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/files.h"
+#include "model/checkpoint.h"
 #include "model/ops/cuda/register.h"
 #include "parallel/device_comm.h"
+#include "schedule/cost.h"
+#include "schedule/kernel_choices.h"
+#include "tests/cuda/cudnn_stand_in.h"
 #include "tests/simt/devices.h"
 #include "tests/support/close.h"
 #include "tests/support/training.h"
@@ -123,6 +128,37 @@ TEST_F(CudaCommands, TrainingGivesTheLossesOfTheCpuAndResumesBitForBit) {
     EXPECT_EQ(checkpoint_tensors(folder(whole) + last).size(), 3u) << "model, optimizer, ema";
     EXPECT_TRUE(checkpoint_tensors(folder(whole) + last) == checkpoint_tensors(folder(parts) + last));
   }
+}
+
+TEST_F(CudaCommands, TheAttentionKernelIsAnInputThatTheCheckpointKeeps) {
+  const std::string hardware = folder("hardware.toml");
+  write_cost(hardware, {});
+  write_file_atomically(hardware, read_file(hardware) + "\n" + to_toml(KernelChoices{"cudnn"}));
+  const auto train_on = [&](const std::string& name, int ranks, int steps, std::vector<std::string> more) {
+    reset_devices(ranks, 5);
+    test::cudnn_stand_in() = {};
+    more.insert(more.end(), {"--precision", "bf16", "--width", "128"});
+    return train(name, "cuda", ranks, steps, more);
+  };
+  const auto runs = [] {
+    return std::pair(test::cudnn_stand_in().forward_runs > 0, test::cudnn_stand_in().backward_runs > 0);
+  };
+  ASSERT_EQ(train_on("run", 2, 1, {"--cost", hardware}), 0);
+  EXPECT_EQ(runs(), std::pair(true, true));
+  EXPECT_NE(read_file(folder("run/config.toml")).find("attention-kernel = \"cudnn\""), std::string::npos);
+  ASSERT_EQ(train_on("run", 2, 2, {"--resume", "auto"}), 0);
+  EXPECT_EQ(runs(), std::pair(true, true)) << "the checkpoint's kernel";
+  EXPECT_EQ(train_on("run", 2, 3, {"--resume", "auto", "--attention-kernel", "own"}), 2);
+  EXPECT_EQ(train_on("run", 2, 3, {"--resume", "auto", "--allow-nondeterministic"}), 2);
+  ASSERT_EQ(train_on("own", 1, 1, {"--cost", hardware, "--attention-kernel", "own"}), 0);
+  EXPECT_EQ(runs(), std::pair(false, false)) << "the flag is stronger than the file";
+
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(train_on("any", 1, 1, {"--attention-kernel", "cudnn", "--allow-nondeterministic"}), 0);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("results may differ from run to run"),
+            std::string::npos);
+  const std::string state = read_checkpoint_state(folder("any/checkpoints/step-000001")).state_json;
+  EXPECT_NE(state.find("cuda/bf16/attention-cudnn/nondeterministic"), std::string::npos) << state;
 }
 
 TEST_F(CudaCommands, SamplesAreThoseOfTheCpu) {

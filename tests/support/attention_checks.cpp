@@ -62,9 +62,9 @@ void check_forward(const OpsUnderTest& backend, const AttentionProblem& p, DType
   }
 }
 
-void check_backward(const OpsUnderTest& backend, const AttentionProblem& p,
-                    const AttentionBackward& backward) {
-  const Tensor out = Tensor::zeros({p.T, p.D}, DType::kF32), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
+void check_backward(const OpsUnderTest& backend, const AttentionProblem& p, const AttentionBackward& backward,
+                    DType out_type) {
+  const Tensor out = Tensor::zeros({p.T, p.D}, out_type), lse = Tensor::zeros({p.T, p.H}, DType::kF32);
   const Tensor delta = random_matrix(p.T, p.H, 8, DType::kF32, 1, 0, 3);
   const Output dq(p.T, p.D, DType::kF32, 0.5), dk(p.Tk, p.D, DType::kF32, 0.5),
       dv(p.Tk, p.D, DType::kF32, 0.5);
@@ -130,10 +130,10 @@ void check_attention_forward(const OpsUnderTest& backend, const std::vector<Atte
 }
 
 void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases,
-                              const AttentionBackward& backward) {
+                              const AttentionBackward& backward, DType out_type) {
   for (const AttentionCase& c : cases) {
     SCOPED_TRACE(name_of_case(c));
-    check_backward(backend, AttentionProblem(c), backward);
+    check_backward(backend, AttentionProblem(c), backward, out_type);
   }
 }
 

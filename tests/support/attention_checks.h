@@ -23,7 +23,7 @@ void check_attention_forward(const OpsUnderTest& backend, const std::vector<Atte
                              const AttentionForward& forward = {});
 /// Forward, delta and backward in a row: gradients added to what is there, against those in double.
 void check_attention_backward(const OpsUnderTest& backend, const std::vector<AttentionCase>& cases,
-                              const AttentionBackward& backward = {});
+                              const AttentionBackward& backward = {}, DType out_type = DType::kF32);
 /// Delta over types, strides and head widths.
 void check_attention_delta(const OpsUnderTest& backend);
 /// Pieces of the keys merged in several orders, empty ones among them, equal the whole.

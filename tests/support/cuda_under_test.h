@@ -14,11 +14,11 @@ namespace zoetrope::test {
 class CudaUnderTest final : public OpsUnderTest {
  public:
   /// `seed` draws the random orders.
-  explicit CudaUnderTest(uint64_t seed = 1, const DeviceWish& device = {})
+  explicit CudaUnderTest(uint64_t seed = 1, const DeviceWish& device = {}, const OpsSettings& settings = {})
       : OpsUnderTest(devices_are_emulated() ? kEvery : 1), seed_(seed) {
     start_devices(device);
     workspace_ = std::make_unique<Arena>(int64_t(64) << 20, Device::kCuda, "test");
-    ops_ = make_ops(Device::kCuda, pool_, *workspace_);
+    ops_ = make_ops(Device::kCuda, pool_, *workspace_, settings);
   }
   Arena& workspace() const { return *workspace_; }
 

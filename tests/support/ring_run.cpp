@@ -75,8 +75,10 @@ double deviation(const Tensor& got, const std::vector<double>& expected, const S
 
 }  // namespace
 
-RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths, DType inputs) {
+RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths, DType inputs,
+                        int64_t head_width) {
   RingCase ring_case;
+  ring_case.head_width = head_width;
   CaseRandom random(seed);
   ring_case.plan = random_wave(lengths, ranks, idle, random);
   for (size_t sample = 0; sample < lengths.size(); ++sample)

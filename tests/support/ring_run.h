@@ -19,7 +19,7 @@ struct RingCase {
 };
 /// `idle`: rank without tokens (-1: none).
 RingCase make_ring_case(uint64_t seed, int ranks, int idle, std::vector<int64_t> lengths,
-                        DType inputs = DType::kF32);
+                        DType inputs = DType::kF32, int64_t head_width = 16);
 
 enum class PlantedFault { kNone, kSkipStep, kLoseGradient, kShiftedRows };
 

@@ -11,6 +11,7 @@
 
 #include "core/log.h"
 #include "model/ops/attention_checks.h"
+#include "model/ops/cuda/attention_cudnn.h"
 #include "model/ops/cuda/checks.h"
 #include "model/ops/cuda/cuda_ops.h"
 #include "model/ops/cuda/launch.h"
@@ -127,6 +128,12 @@ void CudaOps::attention(const Tensor& out, const Tensor& lse, const Tensor& q, c
   args.lse = lse.data<float>();
   args.num_heads = int(num_heads), args.head_width = int(K);
   args.scale = float(scale), args.accumulate = accumulate;
+  std::vector<AttentionItem> left;
+  if (cudnn_) {
+    left = cudnn_->forward(args, items);
+    if (left.empty()) return;
+    items = left;
+  }
   switch (chosen(args).kernel) {
     case AttentionKernel::kHopper: return attention_hopper(args, items, queue_of(stream_));
     case AttentionKernel::kTensorCores: return attention_tensor(args, items, queue_of(stream_));
@@ -180,6 +187,13 @@ void CudaOps::attention_backward(const Tensor& dq, const Tensor& dk, const Tenso
   args.dq = operand_of(dq), args.dk = operand_of(dk), args.dv = operand_of(dv);
   args.lse = lse.data<float>(), args.delta = delta.data<float>(), args.delta_stride = delta.row_stride();
   args.num_heads = int(num_heads), args.head_width = int(K), args.scale = float(scale);
+  args.final_out = operand_of(out);
+  std::vector<AttentionItem> left;
+  if (cudnn_) {
+    left = cudnn_->backward(args, items);
+    if (left.empty()) return;
+    items = left;
+  }
   if (chosen(args).kernel == AttentionKernel::kTensorCores)
     attention_tensor_backward(args, items, attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
                               queue_of(stream_));

@@ -25,6 +25,7 @@ struct Operand {
 /// Operands of one call, forward or backward (unused ones stay null). lse is dense, [T, H].
 struct AttentionArgs {
   Operand out, q, k, v, dout, dq, dk, dv;
+  Operand final_out;  ///< backward: over all keys
   float *lse = nullptr, *delta = nullptr;
   int64_t delta_stride = 0;
   int num_heads = 0, head_width = 0;

@@ -3,15 +3,17 @@
 #include "core/cuda_check.h"
 #include "core/device_cuda.h"
 #include "model/ops/backends.h"
+#include "model/ops/cuda/attention_cudnn.h"
 #include "model/ops/cuda/products.h"
 #include "model/ops/cuda/register.h"
 
 namespace zoetrope {
 
 CudaOps::CudaOps(Arena& workspace, const OpsSettings& settings)
-    : workspace_(workspace), settings_(settings), products_(std::make_unique<CudaProducts>()) {
-  ZT_REQUIRE(settings.attention == AttentionSource::kOwn, "attention kernel '", name_of(settings.attention),
-             "' is not in this build; use 'own'");
+    : workspace_(workspace), products_(std::make_unique<CudaProducts>()) {
+  if (settings.attention == AttentionSource::kCudnn)
+    cudnn_ = std::make_unique<cuda::CudnnAttention>(workspace, settings.allow_nondeterministic,
+                                                    static_cast<cudaStream_t>(stream_.handle()));
   void* memory = nullptr;
   ZT_CUDA(cudaMallocHost(&memory, sizeof(double)));
   readback_ = std::shared_ptr<void>(memory, [](void* p) { (void)cudaFreeHost(p); });

@@ -9,6 +9,9 @@
 
 namespace zoetrope {
 
+namespace cuda {
+class CudnnAttention;
+}
 class CudaProducts;  // cuBLASLt behind a wall: only products.cu sees it
 
 class CudaOps final : public Ops {
@@ -85,10 +88,10 @@ class CudaOps final : public Ops {
   double read(const double* on_device) const;
 
   Arena& workspace_;
-  const OpsSettings settings_;
   Stream stream_{Device::kCuda};
   std::unique_ptr<CudaProducts> products_;
-  std::shared_ptr<void> readback_;  ///< page-locked memory of one number
+  std::unique_ptr<cuda::CudnnAttention> cudnn_;  ///< null: own kernels alone
+  std::shared_ptr<void> readback_;               ///< page-locked memory of one number
 };
 
 }  // namespace zoetrope

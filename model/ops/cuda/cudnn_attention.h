@@ -4,7 +4,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace zoetrope::cudnn {
@@ -83,9 +85,11 @@ LseLayout lse_layout(const DeviceProperties& device);
 class AttentionPlan {
  public:
   /// Compiles a plan for a device, which takes 1 to 3 s.
-  /// Throws: Error when cuDNN has none: no backward pass with reproducible bits on sm_8x.
-  static std::shared_ptr<const AttentionPlan> build(Pass pass, const AttentionShape& shape,
-                                                    const DeviceProperties& device, Bits bits);
+  /// Throws: Error when cuDNN has none, as no backward pass with reproducible bits on sm_8x, or only one that
+  /// wants more work space.
+  static std::shared_ptr<const AttentionPlan> build(
+      Pass pass, const AttentionShape& shape, const DeviceProperties& device, Bits bits,
+      int64_t most_workspace_bytes = std::numeric_limits<int64_t>::max());
   /// The plan that `json` of another describes, without compiling.
   /// Throws: Error when it is of another kind of device or of another version of cuDNN.
   static std::shared_ptr<const AttentionPlan> load(const std::string& json, const DeviceProperties& device);
@@ -103,6 +107,30 @@ class AttentionPlan {
   std::string json() const;
   /// cuDNN's execution plan.
   void* handle() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Where a tensor of a plan is: device memory, or host memory of the three scalars.
+struct PlacedTensor {
+  TensorId id;
+  const void* data;
+};
+
+/// Runs plans on one stream of the current device.
+class Runner {
+ public:
+  /// `stream` is CUDA's handle. Throws: Error when cuDNN can't be loaded or finds no GPU.
+  explicit Runner(void* stream);
+  ~Runner();
+
+  const DeviceProperties& device() const;
+  /// Starts a plan, which outlives this, and returns at once. All of the plan's tensors are given; scalars
+  /// are read now. `workspace`: the plan's bytes of device memory.
+  void run(const std::shared_ptr<const AttentionPlan>& plan, std::span<const PlacedTensor> tensors,
+           void* workspace);
 
  private:
   struct Parts;

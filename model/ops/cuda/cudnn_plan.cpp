@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -10,13 +9,6 @@
 
 namespace zoetrope::cudnn {
 namespace {
-
-int64_t bucketed_rows(int64_t rows) {
-  constexpr int64_t kSmallest = 64;  // the fewest rows of a kernel's tile
-  if (rows <= kSmallest) return kSmallest;
-  const int64_t step = int64_t(std::bit_floor(uint64_t(rows - 1))) / 4;
-  return (rows + step - 1) / step * step;
-}
 
 void check_shape(const AttentionShape& s) {
   ZT_CHECK(s.batch > 0 && s.num_heads > 0 && s.q_rows > 0 && s.kv_rows > 0, "cuDNN attention of ", text_of(s),
@@ -62,19 +54,6 @@ void check_reproducible(const std::vector<PlanKernel>& kernels) {
 
 }  // namespace
 
-const char* name_of(Pass pass) { return pass == Pass::kForward ? "forward" : "backward"; }
-
-std::string text_of(const AttentionShape& s) {
-  return join_message(s.batch, " samples of up to ", s.q_rows, " x ", s.kv_rows, " rows, ", s.num_heads,
-                      " heads of ", s.head_width);
-}
-
-AttentionShape bucketed(AttentionShape shape) {
-  shape.q_rows = bucketed_rows(shape.q_rows);
-  shape.kv_rows = bucketed_rows(shape.kv_rows);
-  return shape;
-}
-
 int64_t DeviceProperties::version() const {
   const auto parsed = nlohmann::json::parse(json, nullptr, false);
   ZT_CHECK(parsed.is_object() && parsed.contains("deviceVer"),
@@ -103,7 +82,8 @@ AttentionPlan::AttentionPlan() : parts_(std::make_unique<Parts>()) {}
 AttentionPlan::~AttentionPlan() = default;
 
 std::shared_ptr<const AttentionPlan> AttentionPlan::build(Pass pass, const AttentionShape& shape,
-                                                          const DeviceProperties& device, Bits bits) {
+                                                          const DeviceProperties& device, Bits bits,
+                                                          int64_t most_workspace_bytes) {
   check_shape(shape);
   ZT_CHECK(pass == Pass::kForward || shape.lse == lse_layout(device), "cuDNN attention backward of ",
            text_of(shape), ": log-sum-exps must be ",
@@ -118,6 +98,10 @@ std::shared_ptr<const AttentionPlan> AttentionPlan::build(Pass pass, const Atten
                                   : first_choice(pass, graph, shape, device, properties, bits);
   ZT_CHECK(bits == Bits::kAny || !choice.has_note(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), "cuDNN ",
            cudnnGetVersion(), " says that its engine ", choice.number(), " gives other bits each time");
+  const int64_t workspace = choice.config.integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+  ZT_CHECK(workspace <= most_workspace_bytes, "cuDNN's engine ", choice.number(), " wants ", workspace,
+           " bytes of work space for attention ", name_of(pass), " of ", text_of(shape), ", at most ",
+           most_workspace_bytes, " are reserved");
   auto built = std::make_shared<AttentionPlan>();
   built->parts_->engine = choice.number();
   built->parts_->plan.set_descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, choice.config);

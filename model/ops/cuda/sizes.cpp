@@ -13,6 +13,28 @@ int64_t cuda_row_sums_bytes(int64_t num_rows, int64_t width, int64_t num) {
          Arena::padded(2 * blocks * int64_t(sizeof(int32_t)));
 }
 
+int64_t cudnn_plan_bytes(int64_t rows, int64_t width) { return kCudaProductBytes + rows * width * 4; }
+
+namespace {
+
+/// Work space of attention by cuDNN (attention_cudnn.cu); own kernels have none.
+int64_t attention_bytes(const WorkspaceSizes& sizes) {
+  if (sizes.settings.attention != AttentionSource::kCudnn || sizes.compute != DType::kBF16 ||
+      (sizes.head_width != 64 && sizes.head_width != 128))
+    return 0;
+  // A rounded row count adds less than a quarter; runs have 64 items at most.
+  const int64_t rows = std::max(sizes.max_tokens, kCudnnLeastRows) * 5 / 4;
+  const int64_t num_heads = sizes.width / sizes.head_width;
+  const int64_t matrix = Arena::padded(rows * sizes.width * 2);
+  const int64_t sums = Arena::padded(rows * num_heads * int64_t(sizeof(float)));
+  const int64_t tables =
+      8 * Arena::padded(65 * int64_t(sizeof(int64_t))) + 2 * Arena::padded(64 * int64_t(sizeof(int32_t)));
+  const int64_t dq_sum = sizes.settings.allow_nondeterministic ? 2 * matrix : 0;
+  return tables + 3 * matrix + 2 * sums + dq_sum + Arena::padded(cudnn_plan_bytes(rows, sizes.width));
+}
+
+}  // namespace
+
 int64_t cuda_workspace_bytes(const WorkspaceSizes& sizes) { return cuda_workspace_in_use(sizes); }
 
 int64_t cuda_workspace_in_use(const WorkspaceSizes& sizes) {
@@ -22,7 +44,7 @@ int64_t cuda_workspace_in_use(const WorkspaceSizes& sizes) {
   // Of modulations at most, or of a feed-forward network's bias; the norms sum two of one width.
   const int64_t sums = cuda_row_sums_bytes(sizes.max_tokens, widest, 1);
   const int64_t losses = Arena::padded((sizes.max_tokens + 1) * int64_t(sizeof(double)));
-  return std::max({products, sums, losses});
+  return std::max({products, sums, losses, attention_bytes(sizes)});
 }
 
 int64_t cuda_prepared_bytes(int64_t n, int64_t k, DType compute) {

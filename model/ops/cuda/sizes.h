@@ -16,6 +16,12 @@ inline constexpr int64_t kCudaBlockRows = 16, kCudaRowBlocks = 512;
 /// Work space of sums over [num_rows, width] matrices, `num` at a time. Units: bytes.
 int64_t cuda_row_sums_bytes(int64_t num_rows, int64_t width, int64_t num);
 
+/// cuDNN's attention runs items together up to the rows of the longest, but at least this many: enough to
+/// fill a GPU. Its plans may want work space for f32 gradients of these rows and room for tables.
+inline constexpr int64_t kCudnnLeastRows = 4096;
+/// Units: bytes.
+int64_t cudnn_plan_bytes(int64_t rows, int64_t width);
+
 /// The sizes that work space depends on.
 struct WorkspaceSizes {
   int64_t max_tokens = 0, width = 0, ffn = 0, head_width = 0;
