@@ -149,12 +149,17 @@ void offer_poured(const ElasticBatch& batch, BestPlan& best) {
   }
 }
 
-/// Other planners' plans, where the best is far from the bound and planning them is affordable.
+/// Other planners' plans, where planning them is affordable: if the best is far from the bound, and on nodes
+/// also if it is not as good as the bound and a step has many samples, and so lasts much longer than
+/// planning.
 void offer_rivals(const ElasticBatch& batch, const std::vector<int64_t>& lengths, BestPlan& best) {
+  constexpr int64_t kAsGood = 1'000'000;  // parts of the bound
+  constexpr int64_t kManySamples = 512;
   const int64_t size = batch.num_samples() * batch.cluster.num_slots;
-  if (is_within(batch, best, 100) || size > kMostForRivals) return;
+  const bool lasts_long = batch.has_places() && batch.num_samples() >= kManySamples;
+  if (is_within(batch, best, lasts_long ? kAsGood : 100) || size > kMostForRivals) return;
   best.offer(plan_greedy_waves(lengths, batch.cluster), batch.cost_model);
-  if (size <= kMostForDynamic || !is_within(batch, best, 12))
+  if (lasts_long || size <= kMostForDynamic || !is_within(batch, best, 12))
     best.offer(plan_dynamic(lengths, batch.cost_model, batch.cluster), batch.cost_model);
 }
 
