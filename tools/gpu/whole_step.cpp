@@ -26,7 +26,8 @@ struct Memory {
   int64_t total() const { return state + rings + arena; }
 };
 Memory memory_of(const ModelConfig& model, Precision precision, const std::vector<int64_t>& lengths,
-                 int copies_of_parameters) {
+                 const OpsSettings& settings) {
+  constexpr int copies_of_parameters = 3;  // two moments and the moving average
   const std::vector<Parameter> list = list_parameters(model);
   const int64_t count = list.back().offset + list.back().size, tokens = sum_of(lengths);
   Memory memory;
@@ -35,7 +36,7 @@ Memory memory_of(const ModelConfig& model, Precision precision, const std::vecto
   memory.rings = ContextAttention::buffer_bytes(model, precision, tokens);
   memory.arena = activation_bytes(model, precision).of(tokens, int64_t(lengths.size())) +
                  ops_workspace_bytes(Device::kCuda, 1, tokens, model.width, model.ffn, model.head_width(),
-                                     precision.compute);
+                                     precision.compute, settings);
   return memory;
 }
 
@@ -63,12 +64,12 @@ void fill_parameters(const Parameters& parameters) {
 
 /// One rank, put together as for training.
 struct Trainer {
-  Trainer(const ModelConfig& config, const std::vector<int64_t>& sample_lengths, const Memory& memory)
-      : model(config),
+  Trainer(const StepCase& step, const std::vector<int64_t>& sample_lengths, const Memory& memory)
+      : model(step.model),
         lengths(sample_lengths),
         comm(make_single_comm()),
         arena(0, Device::kCuda, "activations"),
-        ops(make_ops(Device::kCuda, pool, arena)),
+        ops(make_ops(Device::kCuda, pool, arena, step.settings)),
         parameters(model, precision, *ops),
         optimizer(optimisation, parameters, *ops),
         attention(*ops, *comm, arena, model, precision, sum_of(lengths)),
@@ -167,17 +168,17 @@ StepFigures measure_step(const StepCase& step) {
     figures.peak = data_sheet_rate(before.name);
     const Precision precision = Precision::from_name("bf16");
     std::vector<int64_t> lengths = step.lengths;
-    Memory memory = memory_of(step.model, precision, lengths, 3);
+    Memory memory = memory_of(step.model, precision, lengths, step.settings);
     const int64_t margin = int64_t(1) << 30;  // of the libraries
     while (memory.total() + margin > before.free_bytes && lengths.front() > 1) {
       for (int64_t& length : lengths) length = (length + 1) / 2;
-      memory = memory_of(step.model, precision, lengths, 3);
+      memory = memory_of(step.model, precision, lengths, step.settings);
     }
     if (lengths != step.lengths)
       figures.how =
           format_text("samples of %lld tokens instead of %lld: %.1f GiB are free", (long long)lengths.front(),
                       (long long)step.lengths.front(), double(before.free_bytes) / double(1 << 30));
-    Trainer trainer(step.model, lengths, memory);
+    Trainer trainer(step, lengths, memory);
     figures.parameters = trainer.parameters.count();
     figures.tokens = sum_of(lengths);
     figures.samples = int64_t(lengths.size());

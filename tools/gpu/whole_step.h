@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/config.h"
+#include "model/ops/types.h"
 
 namespace zoetrope {
 
@@ -16,6 +17,7 @@ struct StepCase {
   std::vector<int64_t> lengths;  ///< tokens of each sample
   double goal = 0;               ///< MFU; 0: none is set
   int64_t steps = 5;             ///< that are timed, after two
+  OpsSettings settings = {};     ///< whose attention runs
 };
 
 /// What a step took. MFU = 3 x forward FLOPs / time / the data sheet's dense bf16 rate, recompute not
