@@ -2,6 +2,7 @@
 
 #include "core/cuda_check.h"
 #include "model/ops/cuda/attention.h"
+#include "model/ops/cuda/attention_cudnn.h"
 
 namespace zoetrope {
 namespace {
@@ -21,6 +22,7 @@ cuda::AttentionArgs args_of(const AttentionOperands& o, bool backward) {
     return args;
   }
   args.dout = operand_of(o.dout);
+  args.final_out = operand_of(o.out);
   args.dq = operand_of(o.dq), args.dk = operand_of(o.dk), args.dv = operand_of(o.dv);
   args.delta = o.delta.data<float>(), args.delta_stride = o.delta.row_stride();
   return args;
@@ -54,13 +56,27 @@ void hopper_forward(const Ops& ops, const AttentionOperands& o) {
   cuda::attention_hopper(args_of(o, false), o.items, queue_of(ops));
 }
 
+void open_cudnn(const Ops& ops, Arena& workspace, AttentionOperands& o) {
+  o.cudnn = std::make_shared<cuda::CudnnAttention>(workspace, false, queue_of(ops));
+}
+/// A line is of cuDNN alone, or there is none.
+void expect_all(const std::vector<AttentionItem>& left) {
+  ZT_REQUIRE(left.empty(), "cuDNN has no plan that adds in a fixed order for ", left.size(), " of the items");
+}
+void cudnn_forward(const Ops&, const AttentionOperands& o) {
+  expect_all(o.cudnn->forward(args_of(o, false), o.items));
+}
+void cudnn_backward(const Ops&, const AttentionOperands& o) {
+  expect_all(o.cudnn->backward(args_of(o, true), o.items));
+}
+
 }  // namespace
 
 const std::vector<AttentionKernelLine>& attention_kernel_lines() {
   static const std::vector<AttentionKernelLine> lines{
       {"mma.sync", 0.40, 0.28, nothing, mma_forward, mma_backward},
       {"wgmma", 0.60, 0, without_hopper, hopper_forward, nullptr},
-      {"cuDNN", 0.75, 0, [] { return std::string("this program has no cuDNN attention"); }, nullptr, nullptr},
+      {"cuDNN", 0.75, 0, nothing, cudnn_forward, cudnn_backward, open_cudnn},
   };
   return lines;
 }

@@ -2,6 +2,7 @@
 // `CudaOps` makes.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,12 +11,17 @@
 
 namespace zoetrope {
 
+namespace cuda {
+class CudnnAttention;
+}
+
 /// Operands of one call: all bf16 but lse, delta and the gradients dq, dk, dv.
 struct AttentionOperands {
   Tensor out, lse, q, k, v, dout, delta, dq, dk, dv;
   std::vector<AttentionItem> items;
   int64_t num_heads = 0;
   double scale = 0;
+  std::shared_ptr<cuda::CudnnAttention> cudnn = {};  ///< of cuDNN's line alone
 };
 
 /// One kernel. `why_not` says why it can't run here, or nothing.
@@ -25,6 +31,8 @@ struct AttentionKernelLine {
   std::string (*why_not)();
   void (*forward)(const Ops& ops, const AttentionOperands& operands);
   void (*backward)(const Ops& ops, const AttentionOperands& operands);  ///< null: it has none
+  /// Makes what the calls need besides, or null.
+  void (*open)(const Ops& ops, Arena& workspace, AttentionOperands& operands) = nullptr;
 };
 
 /// Every kernel that there is or is to be, the fastest last.

@@ -35,11 +35,14 @@ void measure_kernel(Lab& lab, const KernelSizes& s, const AttentionKernelLine& k
   const std::string why = kernel.why_not();
   if (!why.empty()) return lab.leave_out(std::move(forward), why);
   lab.measure(std::move(forward), [&] {
-    return [&ops, kernel, o = make_operands(lab, s, keys)](int64_t) { kernel.forward(ops, o); };
+    AttentionOperands o = make_operands(lab, s, keys);
+    if (kernel.open != nullptr) kernel.open(ops, lab.workspace(), o);
+    return [&ops, kernel, o](int64_t) { kernel.forward(ops, o); };
   });
   if (kernel.backward == nullptr) return;
   lab.measure(std::move(backward), [&] {
-    const AttentionOperands o = make_operands(lab, s, keys);
+    AttentionOperands o = make_operands(lab, s, keys);
+    if (kernel.open != nullptr) kernel.open(ops, lab.workspace(), o);
     kernel.forward(ops, o);
     ops.attention_delta(o.delta, o.dout, o.out, o.num_heads);
     return [&ops, kernel, o](int64_t) { kernel.backward(ops, o); };

@@ -12,7 +12,7 @@ constexpr int64_t kValues = (int64_t(1) << 22) - 3;  // no multiple of a row: ne
 int64_t workspace_bytes(const LabOptions& options, const KernelSizes& s) {
   return ops_workspace_bytes(Device::kCuda, 1, std::max(s.tokens, options.square),
                              std::max(s.width, options.square), std::max(s.ffn, options.square),
-                             s.head_width(), DType::kBF16);
+                             s.head_width(), DType::kBF16, {AttentionSource::kCudnn, false});
 }
 
 Tensor host_values() {
