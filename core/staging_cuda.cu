@@ -41,8 +41,13 @@ void Staging::upload_part(const RowBlock& to, const RowBlock& from, cudaStream_t
   for (size_t r = 0; r < from.rows; ++r)
     std::memcpy(memory_ + begin + r * from.row_bytes,
                 static_cast<const char*>(from.data) + r * from.stride_bytes, from.row_bytes);
-  ZT_CUDA(cudaMemcpy2DAsync(to.data, to.stride_bytes, memory_ + begin, to.row_bytes, to.row_bytes, to.rows,
-                            cudaMemcpyHostToDevice, stream));
+  // A part of one row may come from a tensor above 2 GiB, whose stride is more than a pitch may be.
+  if (to.rows == 1) {
+    ZT_CUDA(cudaMemcpyAsync(to.data, memory_ + begin, to.row_bytes, cudaMemcpyHostToDevice, stream));
+  } else {
+    ZT_CUDA(cudaMemcpy2DAsync(to.data, to.stride_bytes, memory_ + begin, to.row_bytes, to.row_bytes, to.rows,
+                              cudaMemcpyHostToDevice, stream));
+  }
   cudaEvent_t uploaded = nullptr;
   if (spare_.empty()) {
     ZT_CUDA(cudaEventCreateWithFlags(&uploaded, cudaEventDisableTiming));

@@ -71,6 +71,18 @@ TEST_P(Seeds, UploadsMayBeLargerThanTheirStagingAndOverwrittenAtOnce) {
   }
 }
 
+// A dense tensor is one row, so its stride is its size: here that of 8 GiB.
+TEST_P(Seeds, ARowMayBelongToATensorAboveTwoGiB) {
+  const Tensor source = random_matrix(1, 7, 1), there = on_device(source, 0), back = random_matrix(1, 7, 2);
+  constexpr size_t kStride = size_t(8) << 30;
+  const auto block = [](const Tensor& x) { return RowBlock{x.raw(), kStride, size_t(x.bytes()), 1}; };
+  const DeviceBackend& backend = device_backend(Device::kCuda);
+  const Stream stream(Device::kCuda);
+  backend.copy_from_host(block(there), block(source), stream.handle());
+  backend.copy_to_host(block(back), block(there), stream.handle());
+  expect_equal(back, source);
+}
+
 TEST_P(Seeds, EventsOrderStreams) {
   const Tensor a = random_matrix(4, 50, 1), b = random_matrix(4, 50, 2);
   const Tensor x = on_device(a, 0), y = on_device(a, 0), z = on_device(a, 0);

@@ -9,6 +9,8 @@ using namespace simt::cuda;
 
 namespace {
 
+constexpr size_t kMostPitch = 0x7fffffff;  // cudaDeviceProp::memPitch of all devices
+
 struct Block {
   char* data = nullptr;
   size_t pitch = 0;
@@ -17,6 +19,7 @@ struct Block {
 struct Copy {
   Block to, from;
   size_t width = 0, height = 0;
+  bool is_pitched = false;
   void run() const {
     for (size_t row = 0; row < height; ++row)
       std::memcpy(to.data + row * to.pitch, from.data + row * from.pitch, width);
@@ -36,6 +39,8 @@ std::string place_error(const Copy& copy, const Block& block, const char* end, b
 
 std::string copy_error(const Copy& copy, cudaMemcpyKind kind) {
   if (copy.to.pitch < copy.width || copy.from.pitch < copy.width) return "a pitch is smaller than the width";
+  if (copy.is_pitched && (copy.to.pitch > kMostPitch || copy.from.pitch > kMostPitch))
+    return "a pitch is more than 2^31 - 1 bytes";
   const bool any = kind == cudaMemcpyDefault;
   std::string wrong = place_error(copy, copy.to, "destination",
                                   kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice, any);
@@ -66,9 +71,9 @@ cudaError_t issue_copy(const Copy& copy, cudaMemcpyKind kind, cudaStream_t strea
     if (!wrong.empty()) return refuse(cudaErrorInvalidValue, operation.what, ": ", wrong);
     if (!from_device && to_device && !is_pinned(copy.from.data, copy.span(copy.from))) {
       auto staged = std::make_shared<std::vector<char>>(copy.width * copy.height);
-      const Copy gather{{staged->data(), copy.width}, copy.from, copy.width, copy.height};
+      const Copy gather{{staged->data(), copy.width}, copy.from, copy.width, copy.height, false};
       gather.run();
-      const Copy scatter{copy.to, {staged->data(), copy.width}, copy.width, copy.height};
+      const Copy scatter{copy.to, {staged->data(), copy.width}, copy.width, copy.height, false};
       operation.run = [staged, scatter] { scatter.run(); };
     } else {
       operation.run = [copy] { copy.run(); };
@@ -84,11 +89,11 @@ cudaError_t issue_copy(const Copy& copy, cudaMemcpyKind kind, cudaStream_t strea
 
 Copy flat(void* dst, const void* src, size_t count) {
   char* from = static_cast<char*>(const_cast<void*>(src));
-  return {{static_cast<char*>(dst), count}, {from, count}, count, 1};
+  return {{static_cast<char*>(dst), count}, {from, count}, count, 1, false};
 }
 Copy pitched(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height) {
   char* from = static_cast<char*>(const_cast<void*>(src));
-  return {{static_cast<char*>(dst), dpitch}, {from, spitch}, width, height};
+  return {{static_cast<char*>(dst), dpitch}, {from, spitch}, width, height, true};
 }
 
 }  // namespace

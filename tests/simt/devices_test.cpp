@@ -214,6 +214,8 @@ TEST_F(Devices, RefusesWhatARealDeviceWouldRefuse) {
   EXPECT_EQ(cudaMemcpy(host.data(), x, bytes, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemset(host.data(), 0, 4), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemcpy2D(x, 8, host.data(), 16, 16, 2, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2D(x, size_t(1) << 31, host.data(), 16, 16, 1, cudaMemcpyHostToDevice),
+            cudaErrorInvalidValue);
   EXPECT_EQ(cudaFree(x + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
   const auto body = [] {};
