@@ -21,8 +21,22 @@ Staging::Staging() {
   memory_ = static_cast<char*>(memory);
 }
 
+void Staging::forget_uploaded() {
+  while (!under_way_.empty()) {
+    const cudaError_t status = cudaEventQuery(under_way_.front().uploaded);
+    if (status == cudaErrorNotReady) {
+      (void)cudaGetLastError();
+      return;
+    }
+    ZT_CUDA(status);
+    spare_.push_back(under_way_.front().uploaded);
+    under_way_.pop_front();
+  }
+}
+
 size_t Staging::take(size_t bytes) {
   const size_t begin = head_ + bytes <= kRingBytes ? head_ : 0, end = begin + bytes;
+  forget_uploaded();
   // Parts lie in the ring in the order of the queue: those before the last one in the way are done first.
   size_t in_the_way = 0;
   for (size_t i = 0; i < under_way_.size(); ++i)

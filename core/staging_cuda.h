@@ -29,6 +29,8 @@ class Staging {
     size_t begin, end;
     cudaEvent_t uploaded;
   };
+  /// Without a wait: small parts would pile up until the ring comes round.
+  void forget_uploaded();
   /// Room of `bytes`, after waiting for the parts that lie there.
   size_t take(size_t bytes);
   void upload_part(const RowBlock& to, const RowBlock& from, cudaStream_t stream);
