@@ -42,7 +42,7 @@ cublasStatus_t unknown(int attribute) {
 struct Choice {
   uint64_t key = 0;
   uint64_t workspace_bytes = 0;
-  uint32_t alignment[4] = {};
+  uint32_t alignment[5] = {};  ///< of A, B, C, D and the bias
 };
 static_assert(sizeof(Choice) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -208,6 +208,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle,
   constexpr uint64_t kWanted = uint64_t(1) << 20;  // some: who gives less must get along with less
   choice.workspace_bytes = std::min(preference->workspace_bytes, kWanted);
   std::copy(std::begin(preference->alignment), std::end(preference->alignment), choice.alignment);
+  // As cublasLt.h says of CUBLASLT_MATMUL_DESC_BIAS_POINTER: its value tells the alignment to expect.
+  const auto bias = reinterpret_cast<uintptr_t>(operationDesc->bias);
+  choice.alignment[4] = bias == 0 ? 256u : uint32_t(std::min<uintptr_t>(256, bias & (~bias + 1)));
   cublasLtMatmulHeuristicResult_t& result = heuristicResultsArray[0];
   result = {};
   std::memcpy(result.algo.data, &choice, sizeof choice);

@@ -56,7 +56,8 @@ size_t width_of(cudaDataType type);
 /// Why no algorithm takes these shapes and types; empty when one does.
 std::string shape_error(const Product& product);
 /// Why the pointers do not fit the shapes: too short, misaligned, overlapping. Device memory is checked.
-std::string pointer_error(const Product& product, const uint32_t (&alignment)[4]);
+/// `alignment` is that of A, B, C, D and the bias.
+std::string pointer_error(const Product& product, const uint32_t (&alignment)[5]);
 /// Multiplies. Operands are device memory that is open.
 void multiply(const Product& product);
 

@@ -96,7 +96,7 @@ std::string shape_error(const Product& p) {
   return out.str();
 }
 
-std::string pointer_error(const Product& p, const uint32_t (&alignment)[4]) {
+std::string pointer_error(const Product& p, const uint32_t (&alignment)[5]) {
   const uint64_t width = width_of(p.d.type);
   const Range a{"A", p.a_data, span(p.a) * width_of(p.a.type), alignment[0]};
   const Range b{"B", p.b_data, span(p.b) * width_of(p.b.type), alignment[1]};
@@ -105,7 +105,7 @@ std::string pointer_error(const Product& p, const uint32_t (&alignment)[4]) {
   std::vector<Range> inputs{a, b}, outputs{d};
   const bool reads_c = p.beta != 0;
   if (uses_bias(p))
-    (p.has(kBias) ? inputs : outputs).push_back({"bias", p.what.bias, bias_length(p) * width, width});
+    (p.has(kBias) ? inputs : outputs).push_back({"bias", p.what.bias, bias_length(p) * width, alignment[4]});
   if (p.has(kAux)) {
     const uint64_t bytes = ((p.n() - 1) * uint64_t(p.what.aux_leading) + p.m()) * width;
     (p.has(kGelu) ? outputs : inputs).push_back({"auxiliary matrix", p.what.aux, bytes, 16});

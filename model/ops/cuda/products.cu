@@ -40,7 +40,7 @@ int64_t leading(const Tensor& t) { return t.rows() <= 1 ? t.row_size() : t.row_s
 struct Key {
   int64_t rows = 0, columns = 0, inner = 0;
   int64_t y_stride = 0, a_stride = 0, b_stride = 0;
-  uint32_t y_alignment = 0, a_alignment = 0, b_alignment = 0;
+  uint32_t y_alignment = 0, a_alignment = 0, b_alignment = 0, bias_alignment = 0;
   DType in = DType::kF32, out = DType::kF32;
   bool a_transposed = false, b_transposed = false, has_bias = false, accumulate = false;
   auto operator<=>(const Key&) const = default;
@@ -83,6 +83,11 @@ Description describe(const Key& key) {
   return description;
 }
 
+void set_bias(const Description& description, const Tensor& bias) {
+  if (bias.defined())
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.raw()));
+}
+
 Preference prefer(const Key& key) {
   cublasLtMatmulPreference_t handle = nullptr;
   ZT_CUBLAS(cublasLtMatmulPreferenceCreate(&handle));
@@ -118,6 +123,7 @@ Key key_of(const Tensor& y, const Operand& a, const Operand& b, const Tensor& bi
   key.a_transposed = a.transposed;
   key.b_transposed = b.transposed;
   key.has_bias = bias.defined();
+  if (key.has_bias) key.bias_alignment = alignment_of(bias);
   key.accumulate = accumulate;
   return key;
 }
@@ -128,7 +134,8 @@ struct CudaProducts::State {
   cublasLtHandle_t library = nullptr;
   std::map<Key, Prepared> prepared;
 
-  const Prepared& find(const Key& key, const Tensor& y, const Operand& a, const Operand& b);
+  const Prepared& find(const Key& key, const Tensor& y, const Operand& a, const Operand& b,
+                       const Tensor& bias);
 };
 
 CudaProducts::CudaProducts() : state_(std::make_unique<State>()) {
@@ -136,12 +143,14 @@ CudaProducts::CudaProducts() : state_(std::make_unique<State>()) {
 }
 CudaProducts::~CudaProducts() { (void)cublasLtDestroy(state_->library); }
 
-const Prepared& CudaProducts::State::find(const Key& key, const Tensor& y, const Operand& a,
-                                          const Operand& b) {
+const Prepared& CudaProducts::State::find(const Key& key, const Tensor& y, const Operand& a, const Operand& b,
+                                          const Tensor& bias) {
   if (const auto at = prepared.find(key); at != prepared.end()) return at->second;
   constexpr size_t kMost = 4096;  // some 100 products a step, at every number of tokens of 40 micro-batches
   if (prepared.size() >= kMost) prepared.clear();
   Prepared product{describe(key), make_layout(y), make_layout(a.matrix), make_layout(b.matrix)};
+  // The library takes the bias's alignment from its address; without one it expects the widest.
+  set_bias(product.description, bias);
   const Preference preference = prefer(key);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
@@ -158,9 +167,8 @@ const Prepared& CudaProducts::State::find(const Key& key, const Tensor& y, const
 void CudaProducts::run(const Tensor& y, const Operand& a, const Operand& b, const Tensor& bias,
                        bool accumulate, Arena& workspace, const Stream& stream) {
   if (y.size() == 0) return;
-  const Prepared& product = state_->find(key_of(y, a, b, bias, accumulate), y, a, b);
-  if (bias.defined())
-    set(product.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.raw()));
+  const Prepared& product = state_->find(key_of(y, a, b, bias, accumulate), y, a, b, bias);
+  set_bias(product.description, bias);
   const ArenaScope scope(workspace);
   const auto room = reinterpret_cast<uintptr_t>(workspace.take({kCudaProductBytes}, DType::kU8).raw());
   const auto aligned = (room + kCudaProductAlignment - 1) / kCudaProductAlignment * kCudaProductAlignment;
