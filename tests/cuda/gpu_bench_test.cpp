@@ -184,6 +184,9 @@ TEST(GpuBench, SourcesSayTheSameOfAnElement) {
 
 TEST(GpuBench, KnowsTheRatesOfDataSheets) {
   EXPECT_EQ(data_sheet_rate("NVIDIA H200"), 989.5e12);
+  EXPECT_EQ(data_sheet_rate("NVIDIA H200 NVL"), 835.5e12);
+  EXPECT_EQ(data_sheet_rate("NVIDIA H100 PCIe"), 756e12);
+  EXPECT_EQ(data_sheet_rate("NVIDIA H100 80GB HBM3"), 989.5e12);
   EXPECT_EQ(data_sheet_rate("NVIDIA GB200"), 2500e12);
   EXPECT_EQ(data_sheet_rate("NVIDIA A100-SXM4-80GB"), 312e12);
   EXPECT_EQ(data_sheet_rate("another"), 0);

@@ -152,8 +152,10 @@ double data_sheet_rate(const std::string& device) {
     const char* name;
     double flops;
   };
-  constexpr Rate kRates[] = {{"GB300", 2500e12}, {"GB200", 2500e12}, {"B200", 2250e12}, {"GH200", 989.5e12},
-                             {"H200", 989.5e12}, {"H100", 989.5e12}, {"A100", 312e12},  {"L40S", 362e12}};
+  constexpr Rate kRates[] = {{"GB300", 2500e12},     {"GB200", 2500e12},     {"B200", 2250e12},
+                             {"GH200", 989.5e12},    {"H200 NVL", 835.5e12}, {"H200", 989.5e12},
+                             {"H100 NVL", 835.5e12}, {"H100 PCIe", 756e12},  {"H100", 989.5e12},
+                             {"A100", 312e12},       {"L40S", 362e12}};
   for (const Rate& rate : kRates)
     if (device.find(rate.name) != std::string::npos) return rate.flops;
   return 0;
