@@ -7,9 +7,8 @@
 #include <cmath>
 
 #include "model/ops/cuda/sizes.h"
-#include "parallel/comm_nccl.h"
 #include "tests/cuda/cudnn_stand_in.h"
-#include "tests/cuda/devices.h"
+#include "tests/cuda/nccl_ranks.h"
 #include "tests/support/attention_checks.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_under_test.h"
@@ -130,21 +129,15 @@ TEST_F(CudnnAttention, TakesNoMoreWorkSpaceThanReserved) {
 /// One case on ranks with a device each; `order` draws that of streams and threads.
 std::vector<test::RingOutcome> run_rings(const test::RingCase& ring_case, int ranks, uint64_t order,
                                          const OpsSettings& settings) {
-  test::start_devices({.count = ranks, .order = order});
   std::vector<test::RingOutcome> outcomes(static_cast<size_t>(ranks));
-  run_local_ranks(ranks, [&](Comm& host) {
-    select_device(Device::kCuda, host.rank());
-    NcclOptions options;
-    options.sum_bytes = 4096;  // no sums here
-    NcclComm comm(host, options);
-    {
-      const ThreadPool pool(1);
-      Arena arena(int64_t(8) << 20, Device::kCuda, "test");
-      const std::unique_ptr<Ops> ops = make_ops(Device::kCuda, pool, arena, settings);
-      outcomes[size_t(host.rank())] = test::run_ring_case(
-          ring_case, comm, *ops, arena, {DType::kBF16, DType::kF32}, test::PlantedFault::kNone);
-    }
-    host.barrier();
+  NcclOptions options;
+  options.sum_bytes = 4096;  // no sums here
+  test::run_nccl_ranks({.count = ranks, .order = order}, options, [&](NcclComm& comm) {
+    const ThreadPool pool(1);
+    Arena arena(int64_t(8) << 20, Device::kCuda, "test");
+    const std::unique_ptr<Ops> ops = make_ops(Device::kCuda, pool, arena, settings);
+    outcomes[size_t(comm.rank())] = test::run_ring_case(
+        ring_case, comm, *ops, arena, {DType::kBF16, DType::kF32}, test::PlantedFault::kNone);
   });
   return outcomes;
 }

@@ -8,8 +8,7 @@
 #include <cstring>
 
 #include "core/rng.h"
-#include "parallel/comm_nccl.h"
-#include "tests/cuda/devices.h"
+#include "tests/cuda/nccl_ranks.h"
 
 namespace zoetrope {
 namespace {
@@ -19,14 +18,9 @@ constexpr int64_t kConnectionBytes = 1000;
 /// Runs `body` on ranks as threads, each with a device.
 void run_ranks(int ranks, uint64_t seed, const std::function<void(NcclComm&)>& body,
                NcclOptions options = {}) {
-  test::start_devices({.count = ranks, .order = seed, .nccl_connection_bytes = kConnectionBytes});
   options.sum_bytes = 4096;  // 1024 elements in flight: sums of more go in parts
-  run_local_ranks(ranks, [&](Comm& host) {
-    select_device(Device::kCuda, host.rank());
-    NcclComm comm(host, options);
-    body(comm);
-    host.barrier();
-  });
+  test::run_nccl_ranks({.count = ranks, .order = seed, .nccl_connection_bytes = kConnectionBytes}, options,
+                       body);
 }
 
 float value_of(int rank, int64_t i) {

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "parallel/comm_nccl.h"
-#include "tests/cuda/devices.h"
+#include "tests/cuda/nccl_ranks.h"
 #include "tests/support/ring_run.h"
 
 namespace zoetrope {
@@ -27,21 +26,15 @@ struct RingResult {
 /// One case on ranks as threads, each with a device. `order` draws the order of streams and threads.
 RingResult run(const RingCase& ring_case, int ranks, uint64_t order,
                PlantedFault fault = PlantedFault::kNone) {
-  start_devices({.count = ranks, .order = order});
   RingResult result;
   result.ranks.resize(size_t(ranks));
-  run_local_ranks(ranks, [&](Comm& host) {
-    select_device(Device::kCuda, host.rank());
-    NcclOptions options;
-    options.sum_bytes = 4096;  // no sums here
-    NcclComm comm(host, options);
-    {
-      const ThreadPool pool(1);
-      Arena arena(int64_t(1) << 20, Device::kCuda, "test");
-      const std::unique_ptr<Ops> ops = make_ops(Device::kCuda, pool, arena);
-      result.ranks[size_t(host.rank())] = run_ring_case(ring_case, comm, *ops, arena, kF32, fault);
-    }
-    host.barrier();
+  NcclOptions options;
+  options.sum_bytes = 4096;  // no sums here
+  run_nccl_ranks({.count = ranks, .order = order}, options, [&](NcclComm& comm) {
+    const ThreadPool pool(1);
+    Arena arena(int64_t(1) << 20, Device::kCuda, "test");
+    const std::unique_ptr<Ops> ops = make_ops(Device::kCuda, pool, arena);
+    result.ranks[size_t(comm.rank())] = run_ring_case(ring_case, comm, *ops, arena, kF32, fault);
   });
   return result;
 }

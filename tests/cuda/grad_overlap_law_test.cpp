@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parallel/comm_nccl.h"
 #include "parallel/selftest_model.h"
-#include "tests/cuda/devices.h"
+#include "tests/cuda/nccl_ranks.h"
 
 namespace zoetrope {
 namespace {
@@ -83,13 +82,10 @@ struct Seen {
 };
 
 Seen run_step(const SelftestCase& test, uint64_t seed, bool watch) {
-  test::start_devices({.count = kRanks, .order = seed});
   Seen seen;
-  run_local_ranks(kRanks, [&](Comm& host) {
-    select_device(Device::kCuda, host.rank());
-    NcclOptions nccl;
-    nccl.sum_bytes = 1 << 14;
-    NcclComm comm(host, nccl);
+  NcclOptions nccl;
+  nccl.sum_bytes = 1 << 14;
+  test::run_nccl_ranks({.count = kRanks, .order = seed}, nccl, [&](NcclComm& comm) {
     SelftestOptions options;
     options.device = Device::kCuda;
     WatchingComm watching(comm);
@@ -103,7 +99,6 @@ Seen run_step(const SelftestCase& test, uint64_t seed, bool watch) {
       seen.ended_early = int(early);
       if (seed == 0) seen.alone = model.run_alone(test, Summation::kPlain);
     }
-    host.barrier();
   });
   return seen;
 }

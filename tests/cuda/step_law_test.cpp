@@ -4,24 +4,19 @@
 
 #include <algorithm>
 
-#include "parallel/comm_nccl.h"
 #include "parallel/selftest.h"
-#include "tests/cuda/devices.h"
+#include "tests/cuda/nccl_ranks.h"
 
 namespace zoetrope {
 namespace {
 
 SelftestReport run(int ranks, uint64_t seed, const SelftestOptions& options) {
-  test::start_devices({.count = ranks, .order = seed});
   SelftestReport report;
-  run_local_ranks(ranks, [&](Comm& host) {
-    select_device(Device::kCuda, host.rank());
-    NcclOptions nccl;
-    nccl.sum_bytes = 1 << 14;
-    NcclComm comm(host, nccl);
+  NcclOptions nccl;
+  nccl.sum_bytes = 1 << 14;
+  test::run_nccl_ranks({.count = ranks, .order = seed}, nccl, [&](NcclComm& comm) {
     const SelftestReport mine = run_selftest(comm, options);
     if (comm.rank() == 0) report = mine;
-    host.barrier();
   });
   return report;
 }
