@@ -10,7 +10,7 @@
 #include "schedule/cost.h"
 #include "schedule/order.h"
 #include "schedule/planner.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 

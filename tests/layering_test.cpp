@@ -89,7 +89,7 @@ TEST(IncludeRules, CatchPlantedBreaches) {
       {"core/x.cpp", "#include \"check.h\"\n", "no such file"},
       {"core/tensor.cpp", "#include <vector>\n#include \"core/tensor.h\"\n", "own header"},
       {"video/x.cpp", "#include <hdf5.h>\n", "HDF5"},
-      {"video/shard.h", "#include <hdf5.h>\n", "HDF5"},
+      {"video/store/shard.h", "#include <hdf5.h>\n", "HDF5"},
       {"schedule/x.cpp", "#include <libavformat/avformat.h>\n", "libav"},
       {"tools/x.cpp", "#include <opencv2/imgproc.hpp>\n", "OpenCV"},
       {"model/x.cpp", "#include <dnnl.hpp>\n", "oneDNN"},

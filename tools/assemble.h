@@ -15,7 +15,7 @@
 #include "schedule/cost.h"
 #include "tools/memory.h"
 #include "tools/train_config.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "video/manifest.h"
+#include "video/store/manifest.h"
 
 namespace zoetrope {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 

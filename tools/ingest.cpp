@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
-#include "video/ingest.h"
+#include "video/ingest/ingest.h"
 
 namespace zoetrope {
 namespace {

@@ -7,8 +7,8 @@
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
-#include "video/dataset.h"
-#include "video/encode.h"
+#include "video/media/encode.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 namespace {

@@ -12,7 +12,7 @@
 #include "tools/assemble.h"
 #include "tools/length_file.h"
 #include "tools/memory.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 

@@ -15,7 +15,7 @@
 #include "tools/launch.h"
 #include "tools/ranges.h"
 #include "tools/run_weights.h"
-#include "video/encode.h"
+#include "video/media/encode.h"
 #include "video/tokens.h"
 
 namespace zoetrope {

@@ -7,7 +7,7 @@
 #include "schedule/planner.h"
 #include "tools/assemble.h"
 #include "tools/run_folder.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 

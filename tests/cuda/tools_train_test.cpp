@@ -16,7 +16,7 @@
 #include "tests/support/close.h"
 #include "tests/support/training.h"
 #include "tools/commands.h"
-#include "video/decode.h"
+#include "video/media/decode.h"
 
 namespace zoetrope {
 namespace {

@@ -51,7 +51,7 @@ struct Fence {
   const char *header, *allowed, *name;
 };
 constexpr Fence kFences[] = {
-    {"^(hdf5|H5\\w*)\\.h$", "^video/shard\\w*\\.cpp$", "HDF5 belongs in video/shard*.cpp"},
+    {"^(hdf5|H5\\w*)\\.h$", "^video/store/shard\\w*\\.cpp$", "HDF5 belongs in video/store/shard*.cpp"},
     {"^lib(av|sw)\\w+/", "^video/", "libav belongs in video/"},
     {"^opencv2/", "^video/", "OpenCV belongs in video/"},
     {"^(dnnl|oneapi|omp\\.h)", "^model/ops/cpu/", "oneDNN and its OpenMP belong in model/ops/cpu/"},

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 #include "core/rng.h"
-#include "video/dataset_writer.h"
+#include "video/store/dataset_writer.h"
 
 namespace zoetrope::testing_support {
 

@@ -9,7 +9,7 @@
 #include "schedule/order.h"
 #include "tests/support/process.h"
 #include "tests/support/small_dataset.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 namespace {

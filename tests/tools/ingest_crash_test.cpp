@@ -13,8 +13,8 @@
 #include "tests/support/media.h"
 #include "tests/support/process.h"
 #include "tests/support/small_dataset.h"
-#include "video/dataset.h"
-#include "video/encode.h"
+#include "video/media/encode.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 namespace {

@@ -10,7 +10,7 @@
 #include "schedule/plan.h"
 #include "tests/support/small_dataset.h"
 #include "tools/commands.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/files.h"
 #include "tests/support/training.h"
-#include "video/dataset.h"
+#include "video/store/dataset.h"
 
 namespace zoetrope {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tests/support/media.h"
 #include "tests/support/small_dataset.h"
-#include "video/captions.h"
-#include "video/ingest_plan.h"
+#include "video/sources/captions.h"
+#include "video/sources/ingest_plan.h"
 
 namespace zoetrope {
 namespace {

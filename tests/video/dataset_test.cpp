@@ -10,9 +10,9 @@
 #include "core/files.h"
 #include "core/rng.h"
 #include "tests/support/small_dataset.h"
-#include "video/dataset.h"
-#include "video/dataset_writer.h"
-#include "video/journal.h"
+#include "video/store/dataset.h"
+#include "video/store/dataset_writer.h"
+#include "video/store/journal.h"
 
 namespace zoetrope {
 namespace {

@@ -7,7 +7,7 @@
 #include "tests/support/media.h"
 #include "tests/support/process.h"
 #include "tests/support/small_dataset.h"
-#include "video/decode.h"
+#include "video/media/decode.h"
 
 namespace zoetrope {
 namespace {

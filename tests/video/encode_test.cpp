@@ -5,8 +5,8 @@
 
 #include "core/files.h"
 #include "tests/support/small_dataset.h"
-#include "video/decode.h"
-#include "video/encode.h"
+#include "video/media/decode.h"
+#include "video/media/encode.h"
 
 namespace zoetrope {
 namespace {

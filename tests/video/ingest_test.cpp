@@ -6,10 +6,10 @@
 #include "core/files.h"
 #include "tests/support/media.h"
 #include "tests/support/small_dataset.h"
-#include "video/dataset.h"
-#include "video/encode.h"
-#include "video/ingest.h"
-#include "video/journal.h"
+#include "video/ingest/ingest.h"
+#include "video/media/encode.h"
+#include "video/store/dataset.h"
+#include "video/store/journal.h"
 
 namespace zoetrope {
 namespace {

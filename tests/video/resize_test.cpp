@@ -6,9 +6,9 @@
 #include "core/files.h"
 #include "tests/support/media.h"
 #include "tests/support/small_dataset.h"
-#include "video/decode.h"
-#include "video/frame_grid.h"
-#include "video/resize.h"
+#include "video/media/decode.h"
+#include "video/media/frame_grid.h"
+#include "video/pixels/resize.h"
 
 namespace zoetrope {
 namespace {

@@ -1,0 +1,276 @@
+#include "video/ingest/ingest.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/check.h"
+#include "core/files.h"
+#include "video/ingest/ordered_run.h"
+#include "video/ingest/ready_clip.h"
+#include "video/media/libav.h"
+#include "video/sources/source_changes.h"
+#include "video/store/dataset_writer.h"
+#include "video/store/journal.h"
+#include "video/store/previous_clips.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A source with clips still to be decided.
+struct Task {
+  const PlannedSource* source = nullptr;
+  size_t first_item = 0;   ///< number of its first clip in the inventory
+  size_t num_decided = 0;  ///< of its clips; decoded once more, since what is found depends on all windows
+};
+
+const char* name_of(MissingCaption missing) {
+  constexpr const char* kNames[] = {"error", "skip", "empty", "filename"};
+  return kNames[int(missing)];
+}
+
+std::string version_text(unsigned version) {
+  return join_message(AV_VERSION_MAJOR(version), ".", AV_VERSION_MINOR(version), ".",
+                      AV_VERSION_MICRO(version));
+}
+
+DatasetRules rules_of(const IngestRequest& request) {
+  DatasetRules rules{request.decode.size.patch, request.decode.fps, "", request.shard_bytes,
+                     request.shard_samples};
+  rules.options = nlohmann::ordered_json{{"area", request.decode.size.area},
+                                         {"max_seconds", request.decode.max_seconds},
+                                         {"upscale", request.decode.size.upscale},
+                                         {"missing_caption", name_of(request.missing_caption)},
+                                         {"libavcodec", version_text(avcodec_version())},
+                                         {"libswscale", version_text(swscale_version())}}
+                      .dump();
+  return rules;
+}
+
+void check_request(const IngestRequest& request) {
+  const auto require = [](bool good, auto&&... parts) {
+    if (!good) throw UsageError(join_message(parts...));
+  };
+  const Patch& patch = request.decode.size.patch;
+  require(fs::is_directory(request.source), "SOURCE '", request.source, "' is not a folder");
+  require(!request.dataset.empty(), "DATASET is empty; name a folder");
+  require(!lies_in(request.dataset, request.source) && !lies_in(request.source, request.dataset), "DATASET '",
+          request.dataset, "' and SOURCE '", request.source, "' must not lie in each other");
+  require(request.decode.fps >= 0.001 && request.decode.fps <= 1000, "--fps ", request.decode.fps,
+          ": expected 0.001 to 1000");
+  require(request.decode.max_seconds > 0, "--max-seconds ", request.decode.max_seconds,
+          ": expected more than 0");
+  require(patch.t >= 1 && patch.h >= 1 && patch.w >= 1 && patch.t <= 64 && patch.h <= 256 && patch.w <= 256,
+          "--patch ", patch.t, ",", patch.h, ",", patch.w,
+          ": expected T,H,W of at least 1 and at most 64,256,256");
+  require(request.decode.size.area >= patch.h * patch.w && request.decode.size.area <= 1 << 26, "--area ",
+          request.decode.size.area, ": expected ", patch.h * patch.w, " (one patch) to ", 1 << 26, " pixels");
+  require(request.workers >= 1 && request.workers <= 1024, "--workers ", request.workers,
+          ": expected 1 to 1024");
+}
+
+/// One ingest from plan to sealed data set.
+class Ingest {
+ public:
+  explicit Ingest(const IngestRequest& request)
+      : request_(request),
+        rules_(rules_of(request)),
+        plan_(plan_ingest(request.source, request.missing_caption)) {
+    inventory_ = take_inventory(request.source, plan_);
+    for (const PlannedSource& source : plan_.sources)
+      for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(request_.source + "/" + source.path);
+    ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
+  }
+
+  IngestResult run(const std::function<void(const IngestProgress&)>& progress) {
+    IngestResult result;
+    std::error_code ignored;  // a finished data set may lie on a disk that can't be written
+    result.warnings = plan_.warnings;
+    result.ignored_files = plan_.ignored_files;
+    open();
+    if (writer_) {
+      result.resumed = int64_t(writer_->decided().size());
+      previous_.emplace(request_.dataset, writer_->shards());
+      decode_rest(progress, result);
+      writer_->seal();
+      writer_.reset();
+    } else {
+      result.was_complete = true;
+      fs::remove(journal_path(request_.dataset), ignored);
+    }
+    fs::remove(inventory_path(request_.dataset), ignored);
+    forget_previous(request_.dataset);
+    result.entries = read_manifest(request_.dataset + "/manifest.jsonl");
+    return result;
+  }
+
+ private:
+  void open();
+  void require_rules(const std::string& then) const;
+  void require_update(const SourceChanges& changes) const;
+  void decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result);
+  std::vector<Task> tasks_from(size_t decided) const;
+  std::vector<ReadyClip> process(const Task& task);
+  bool take_previous(std::vector<ReadyClip>& clips);
+  void decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const;
+
+  const IngestRequest& request_;
+  DatasetRules rules_;
+  IngestPlan plan_;
+  std::vector<InventoryItem> inventory_;
+  std::vector<std::string> paths_;
+  std::optional<DatasetWriter> writer_;
+  std::optional<PreviousClips> previous_;
+};
+
+void Ingest::require_rules(const std::string& then) const {
+  ZT_REQUIRE(then == rules_text(rules_), "'", request_.dataset, "' was made with other options:\n  then ",
+             then, "\n  now  ", rules_text(rules_), "\nuse the same options or another folder");
+}
+
+void Ingest::require_update(const SourceChanges& changes) const {
+  ZT_REQUIRE(request_.update, "the sources below '", request_.source, "' are not those that '",
+             request_.dataset, "' was made from:", changes.text(),
+             "\n--update accepts that and decodes what was added or changed");
+}
+
+/// Leaves writer_ empty when the data set is complete already.
+void Ingest::open() {
+  const std::string& folder = request_.dataset;
+  if (fs::exists(folder) && is_sealed(folder)) {
+    require_rules(rules_of_folder(folder));
+    const SourceChanges changes = compare_with_manifest(read_manifest(folder + "/manifest.jsonl"), inventory_,
+                                                        paths_, request_.workers);
+    if (!changes.any()) return;
+    require_update(changes);
+    remember_clips(folder, read_manifest(folder + "/manifest.jsonl"), read_dataset_json(folder).shards);
+    write_inventory(folder, inventory_);
+    unseal(folder, rules_, changes.same_prefix);
+    writer_.emplace(folder, rules_);
+    return;
+  }
+  bool changed = false;
+  int64_t same = 0;
+  if (fs::exists(journal_path(folder))) {
+    require_rules(rules_of_folder(folder));
+    const std::vector<ManifestEntry> decided = read_journal(folder).entries;
+    ZT_REQUIRE(decided.empty() || fs::exists(inventory_path(folder)), "'", inventory_path(folder),
+               "' is missing; remove '", folder, "' and ingest again");
+    if (fs::exists(inventory_path(folder))) {
+      const SourceChanges changes =
+          compare_with_inventory(read_inventory(folder), inventory_, decided, paths_);
+      changed = changes.any();
+      if (changed) require_update(changes);
+      same = changes.same_prefix;
+    }
+  }
+  writer_.emplace(folder, rules_);
+  // Forget first: a kill in between must not leave the new inventory beside old entries.
+  if (changed) {
+    remember_clips(folder, writer_->decided(), writer_->shards());
+    writer_->forget_after(same);
+  }
+  write_inventory(folder, inventory_);
+}
+
+std::vector<Task> Ingest::tasks_from(size_t decided) const {
+  std::vector<Task> tasks;
+  size_t item = 0;
+  for (const PlannedSource& source : plan_.sources) {
+    const size_t end = item + source.clips.size();
+    if (end > decided) { tasks.push_back({&source, item, decided > item ? decided - item : 0}); }
+    item = end;
+  }
+  return tasks;
+}
+
+std::vector<ReadyClip> Ingest::process(const Task& task) {
+  const std::string path = request_.source + "/" + task.source->path, hash = hash_or_nothing(path);
+  std::vector<ReadyClip> out(task.source->clips.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const PlannedClip& planned = task.source->clips[i];
+    const InventoryItem& item = inventory_[task.first_item + i];
+    out[i].caption = planned.caption;
+    ManifestEntry& entry = out[i].entry;
+    entry.name = planned.name;
+    entry.source_bytes = item.bytes;
+    entry.source_hash = hash;
+    entry.caption_hash = item.caption_hash;
+    entry.verdict = "refused";
+    entry.reason = planned.refused;
+    entry.skipped = planned.skipped;
+  }
+  if (!take_previous(out)) decode(task, path, out);
+  out.erase(out.begin(), out.begin() + int64_t(task.num_decided));
+  return out;
+}
+
+/// Whether all clips of a file are those of the data set that is being updated.
+bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
+  if (clips[0].entry.source_hash.empty()) return false;
+  std::vector<std::string> names;
+  names.reserve(clips.size());
+  for (const ReadyClip& clip : clips) names.push_back(clip.entry.name);
+  std::vector<PreviousClips::Found> found = previous_->find(names, [&](size_t i, const ManifestEntry& then) {
+    const ManifestEntry& now = clips[i].entry;
+    return then.source_bytes == now.source_bytes && then.source_hash == now.source_hash &&
+           then.caption_hash == now.caption_hash;
+  });
+  for (size_t i = 0; i < found.size(); ++i) {
+    clips[i].entry = std::move(found[i].entry);
+    clips[i].clip = std::move(found[i].clip);
+    clips[i].tokens = std::move(found[i].tokens);
+    clips[i].reused = true;
+  }
+  return !found.empty();
+}
+
+void Ingest::decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const {
+  std::vector<Window> windows;
+  std::vector<size_t> decoded_at;
+  for (size_t i = 0; i < clips.size(); ++i) {
+    if (!task.source->clips[i].refused.empty()) continue;
+    windows.push_back(task.source->clips[i].window);
+    decoded_at.push_back(i);
+  }
+  if (windows.empty()) return;
+  std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
+  for (size_t i = 0; i < decoded.size(); ++i) {
+    decide(decoded[i], request_.decode, clips[decoded_at[i]]);
+    decoded[i] = {};
+  }
+}
+
+void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result) {
+  const size_t decided = writer_->decided().size();
+  const std::vector<Task> tasks = tasks_from(decided);
+  IngestProgress state{int64_t(decided), int64_t(inventory_.size()), 0, 0};
+  progress(state);
+  OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips) {
+    std::vector<std::string> names;
+    for (ReadyClip& ready : clips) {
+      names.push_back(ready.entry.name);
+      ++state.done;
+      state.frames += ready.clip.num_frames;
+      state.refused += ready.entry.refused();
+      result.reused += ready.reused;
+      if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
+      else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
+    }
+    previous_->release(names);
+    progress(state);
+  });
+  ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });
+}
+
+}  // namespace
+
+IngestResult ingest(const IngestRequest& request,
+                    const std::function<void(const IngestProgress&)>& progress) {
+  check_request(request);
+  return Ingest(request).run(progress);
+}
+
+}  // namespace zoetrope

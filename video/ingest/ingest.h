@@ -1,0 +1,42 @@
+// Folder of clips -> data set. Files are decoded in parallel, written in the order of their paths, so that
+// the bytes depend on sources and options alone; killed at any moment, it goes on where it was.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "video/sources/ingest_plan.h"
+
+namespace zoetrope {
+
+/// What the user asked for.
+struct IngestRequest {
+  std::string source, dataset;
+  DecodeRules decode;
+  MissingCaption missing_caption = MissingCaption::kError;
+  int64_t workers = 1;
+  bool update = false;  ///< accept that sources changed, and decode what changed
+  int64_t shard_bytes = 64 << 20, shard_samples = 1024;
+};
+
+/// How far it is.
+struct IngestProgress {
+  int64_t done = 0, total = 0, refused = 0, frames = 0;
+};
+
+/// What came out.
+struct IngestResult {
+  std::vector<ManifestEntry> entries;
+  std::vector<std::string> warnings;
+  int64_t ignored_files = 0;
+  int64_t resumed = 0;        ///< clips that an earlier run had decided
+  int64_t reused = 0;         ///< clips after a change, taken from the earlier data set without decoding
+  bool was_complete = false;  ///< the data set was there already, and the sources are the same
+};
+
+/// Throws: UsageError for paths and values that can't be; Error when sources changed (listing them), when the
+/// data set was begun with other options, when nothing is there, when the disk is full.
+IngestResult ingest(const IngestRequest& request, const std::function<void(const IngestProgress&)>& progress);
+
+}  // namespace zoetrope

@@ -1,0 +1,45 @@
+#include "video/ingest/ready_clip.h"
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "core/check.h"
+
+namespace zoetrope {
+
+void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
+  out.entry.facts = decoded.facts;
+  out.entry.has_facts = !decoded.facts.container.empty();
+  out.entry.found_damage = decoded.found_damage;
+  if (!decoded.refused.empty()) {
+    out.entry.verdict = "refused";
+    out.entry.reason = decoded.refused;
+    return;
+  }
+  Clip& clip = decoded.clip;
+  const Patch& patch = rules.size.patch;
+  const int64_t whole = whole_frames(clip.num_frames, patch);
+  std::vector<std::string> cuts = std::move(decoded.cuts);
+  if (whole < clip.num_frames)
+    cuts.push_back(join_message(clip.num_frames, " frames at ", clip.fps, " fps cut to ", whole, " = 1 + ",
+                                patch.t, " x ", (whole - 1) / patch.t));
+  if (decoded.facts.crop_loss > 0)
+    cuts.push_back(join_message("cropped to whole patches: ", clip.width, "x", clip.height, ", ",
+                                std::round(decoded.facts.crop_loss * 1000) / 10, " % of the picture lost"));
+  clip.num_frames = whole;
+  clip.sources.resize(size_t(whole));
+  clip.pixels.resize(size_t(whole * clip.height * clip.width * 3));
+  std::set<int64_t> used;
+  for (const FrameSource& source : clip.sources) used.insert(source.source_index);
+  out.entry.facts.used = int64_t(used.size());
+  out.entry.verdict = cuts.empty() ? "kept" : "trimmed";
+  for (const std::string& cut : cuts) out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + cut;
+  clip.name = out.entry.name;
+  out.tokens = tokenize(clip, patch);
+  clip.pixels.clear();
+  clip.pixels.shrink_to_fit();
+  out.clip = std::move(clip);
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,27 @@
+// A decoded clip with its verdict, on its way from the worker that decoded it to the writer. Used by
+// video/ingest.
+#pragma once
+
+#include <string>
+
+#include "video/clip.h"
+#include "video/media/decode.h"
+#include "video/store/manifest.h"
+#include "video/tokens.h"
+
+namespace zoetrope {
+
+/// A decided clip on its way to the writer.
+struct ReadyClip {
+  ManifestEntry entry;
+  Clip clip;  ///< without pixels
+  std::string caption;
+  Tokens tokens;
+  bool reused = false;  ///< not decoded, but taken from the data set that is being updated
+};
+
+/// Gives a decoded clip its verdict, cuts it to whole token rows and turns it into tokens; `decoded` is used
+/// up.
+void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out);
+
+}  // namespace zoetrope

@@ -1,0 +1,50 @@
+// From a media file to clips at one constant rate: the frame shown at each time of the grid, by timestamps
+// alone. The first step of ingest; `Clip` goes on to video/tokens.
+//
+// Note [shown at time t]: the grid starts at the first presented frame (plus a window's start). Grid point k
+// shows the last frame whose timestamp is not after it; a frame lasts until the next one, the last one for
+// its own duration. All comparisons are exact in integers. Counts and durations of headers decide nothing.
+//
+// Note [damage]: a file that decodes with errors gives its longest run of frames that come, in decoding
+// order, from a key frame on and before the next error; the rest is cut and said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "video/clip.h"
+#include "video/pixels/resize.h"
+#include "video/store/manifest.h"
+
+namespace zoetrope {
+
+/// A part of a file, in seconds after its first presented frame.
+struct Window {
+  double start = 0;
+  double end = 1e9;
+};
+
+/// How files are sampled.
+struct DecodeRules {
+  SizeRule size;
+  double fps = 8;
+  double max_seconds = 10;             ///< of each window
+  int64_t max_clip_bytes = 1ll << 30;  ///< a clip of more RGB bytes is an error, not an out-of-memory kill
+};
+
+/// One window of a file.
+struct DecodedClip {
+  Clip clip;                      ///< not yet cut to whole token rows; empty when refused
+  std::string refused;            ///< reason, empty when the clip is usable
+  std::vector<std::string> cuts;  ///< what was cut and why
+  bool found_damage = false;
+  SourceFacts facts;
+};
+
+/// Decodes all windows of a file in one pass. Never throws for what is wrong with the file: that is a
+/// verdict. `windows` empty: the whole file. Memory: the clips, a few decoded frames.
+std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
+                                     const std::vector<Window>& windows = {});
+
+}  // namespace zoetrope

@@ -1,0 +1,230 @@
+#include "video/media/media_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/check.h"
+
+namespace zoetrope {
+namespace {
+
+// Demuxers that read one self-contained file. Playlists, `concat`, `image2` patterns, `sdp`, `hls`, `dash`,
+// subtitles and vector graphics are not among them: they open other files or the network.
+constexpr const char* kAllowedFormats[] = {
+    "mov",      "matroska",  "avi",          "mpeg",     "mpegts",    "mpegvideo",   "m4v",
+    "h264",     "hevc",      "av1",          "obu",      "ivf",       "flv",         "ogg",
+    "asf",      "gif",       "apng",         "mjpeg",    "mxf",       "nut",         "rm",
+    "vc1",      "dv",        "yuv4mpegpipe", "mp3",      "wav",       "flac",        "aac",
+    "png_pipe", "jpeg_pipe", "webp_pipe",    "bmp_pipe", "tiff_pipe", "jpegls_pipe", "j2k_pipe",
+    "ppm_pipe", "pgm_pipe",  "pbm_pipe",     "pam_pipe", "qoi_pipe",  "jpegxl_pipe", "dpx_pipe",
+    "exr_pipe", "sgi_pipe",  "pcx_pipe"};
+
+int read_file_bytes(void* opaque, uint8_t* buffer, int size) {
+  const int file = *static_cast<int*>(opaque);
+  ssize_t n;
+  do n = read(file, buffer, size_t(size));
+  while (n < 0 && errno == EINTR);
+  return n == 0 ? AVERROR_EOF : n < 0 ? AVERROR(errno) : int(n);
+}
+
+int64_t seek_file(void* opaque, int64_t offset, int whence) {
+  const int file = *static_cast<int*>(opaque);
+  if (whence == AVSEEK_SIZE) {
+    struct stat status;
+    return fstat(file, &status) == 0 ? int64_t(status.st_size) : AVERROR(errno);
+  }
+  const off_t at = lseek(file, offset, whence & ~AVSEEK_FORCE);
+  return at < 0 ? AVERROR(errno) : int64_t(at);
+}
+
+int refuse_open(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
+
+/// First of the comma-joined names by which libav knows a demuxer.
+std::string short_name(const AVInputFormat& format) {
+  const std::string names = format.name;
+  return names.substr(0, names.find(','));
+}
+
+bool is_allowed(const AVInputFormat& format) {
+  for (const char* allowed : kAllowedFormats)
+    if (short_name(format) == allowed) return true;
+  return false;
+}
+
+double seconds(int64_t time, AVRational base) {
+  return time == AV_NOPTS_VALUE ? kUnknownSeconds : double(time) * av_q2d(base);
+}
+
+/// libav's text for a failure, with what it logged, when that says more.
+std::string with_log(int code, libav::LogCatcher& log) {
+  const std::string logged = log.take();
+  return logged.empty() ? libav::error_text(code) : logged + " (" + libav::error_text(code) + ")";
+}
+
+/// Whether the first bytes hold no control characters but white space.
+bool looks_like_text(const std::string& path) {
+  char buffer[512];
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const ssize_t n = file < 0 ? 0 : read(file, buffer, sizeof buffer);
+  if (file >= 0) close(file);
+  for (ssize_t i = 0; i < n; ++i)
+    if (uint8_t(buffer[i]) < 9 || (uint8_t(buffer[i]) > 13 && uint8_t(buffer[i]) < 32)) return false;
+  return n > 0;
+}
+
+}  // namespace
+
+std::string unreadable_reason(const std::string& path) {
+  struct stat link, target;
+  if (lstat(path.c_str(), &link) != 0) return std::strerror(errno);
+  if (stat(path.c_str(), &target) != 0)
+    return S_ISLNK(link.st_mode) ? join_message("a symbolic link that leads nowhere: ", std::strerror(errno))
+                                 : std::strerror(errno);
+  if (S_ISDIR(target.st_mode)) return "a folder, not a file";
+  if (!S_ISREG(target.st_mode)) return "not a regular file (a pipe, socket or device)";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return join_message("can't be read: ", std::strerror(errno));
+  close(file);
+  return target.st_size == 0 ? "an empty file (0 bytes)" : "";
+}
+
+MediaFile::MediaFile(const std::string& path) {
+  try {
+    const std::string reason = unreadable_reason(path);
+    ZT_REQUIRE(reason.empty(), reason);
+    file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    ZT_REQUIRE(file_ >= 0, "can't be read: ", std::strerror(errno));
+    probe(path);
+    choose_stream();
+    open_decoder();
+  } catch (...) {
+    close_all();
+    throw;
+  }
+}
+
+MediaFile::~MediaFile() { close_all(); }
+
+void MediaFile::close_all() {
+  decoder_.reset();
+  avformat_close_input(&format_);
+  if (reader_ != nullptr) {
+    av_freep(&reader_->buffer);
+    avio_context_free(&reader_);
+  }
+  if (file_ >= 0) close(file_);
+  file_ = -1;
+}
+
+void MediaFile::probe(const std::string& path) {
+  constexpr int kBuffer = 64 << 10;
+  libav::LogCatcher log;
+  reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &file_, read_file_bytes,
+                               nullptr, seek_file);
+  format_ = avformat_alloc_context();
+  if (reader_ == nullptr || format_ == nullptr) throw std::bad_alloc();
+  const std::string name = std::filesystem::path(path).filename();
+  const AVInputFormat* found = nullptr;
+  // By content alone: a name's ending proves nothing, and "image2" would read numbered neighbours.
+  int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
+  ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path)
+                                                ? "the content is text, not a video or picture"
+                                                : "the content is no video or picture that libav knows");
+  ZT_REQUIRE(is_allowed(*found), "the content looks like '", short_name(*found),
+             "', which is not read: ", "text, a playlist, or a format that may open other files");
+  format_->pb = reader_;
+  format_->flags |= AVFMT_FLAG_CUSTOM_IO;
+  format_->io_open = refuse_open;
+  format_->protocol_whitelist = av_strdup("file");
+  code = avformat_open_input(&format_, name.c_str(), found, nullptr);
+  ZT_REQUIRE(code >= 0, "can't be opened as ", short_name(*found), ": ", with_log(code, log));
+  code = avformat_find_stream_info(format_, nullptr);
+  ZT_REQUIRE(code >= 0, "no stream information: ", with_log(code, log));
+  still_ = short_name(*found).ends_with("_pipe");
+  declares_exactly_ = short_name(*found) == "mov";
+}
+
+void MediaFile::choose_stream() {
+  std::string seen;
+  bool picture = false;
+  for (unsigned i = 0; i < format_->nb_streams; ++i) {
+    AVStream* stream = format_->streams[i];
+    const AVCodecParameters& codec = *stream->codecpar;
+    stream->discard = AVDISCARD_ALL;
+    const char* type = av_get_media_type_string(codec.codec_type);
+    seen += (seen.empty() ? "" : ", ") + std::string(type != nullptr ? type : "data") + " " +
+            avcodec_get_name(codec.codec_id);
+    if (codec.codec_type != AVMEDIA_TYPE_VIDEO) continue;
+    if ((stream->disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS)) != 0) {
+      picture = true;
+    } else if (stream_ == nullptr || ((stream->disposition & AV_DISPOSITION_DEFAULT) != 0 &&
+                                      (stream_->disposition & AV_DISPOSITION_DEFAULT) == 0)) {
+      stream_ = stream;
+    }
+  }
+  ZT_REQUIRE(stream_ != nullptr,
+             picture ? "only an attached picture (cover art), no video" : "no video stream",
+             " (streams: ", seen.empty() ? "none" : seen, ")");
+  stream_->discard = AVDISCARD_DEFAULT;
+}
+
+void MediaFile::open_decoder() {
+  libav::LogCatcher log;
+  const AVCodecParameters& parameters = *stream_->codecpar;
+  const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
+  ZT_REQUIRE(codec != nullptr, "no decoder for ", avcodec_get_name(parameters.codec_id),
+             " in this build of libavcodec");
+  decoder_.reset(avcodec_alloc_context3(codec));
+  if (!decoder_) throw std::bad_alloc();
+  libav::require(avcodec_parameters_to_context(decoder_.get(), &parameters), "stream parameters");
+  // One thread: damaged streams decode differently with each other count, and clips run in parallel anyway.
+  decoder_->thread_count = 1;
+  decoder_->pkt_timebase = stream_->time_base;
+  // Streams that don't state their reorder depth then come out in order from the first frame on.
+  if (codec->id == AV_CODEC_ID_H264) decoder_->strict_std_compliance = FF_COMPLIANCE_STRICT;
+  const int code = avcodec_open2(decoder_.get(), codec, nullptr);
+  ZT_REQUIRE(code >= 0, "can't open the decoder ", codec->name, ": ", with_log(code, log));
+  decoding_times_only_ = short_name(*format_->iformat) == "avi" && parameters.video_delay > 0;
+}
+
+bool MediaFile::read(AVPacket& packet, std::string& error) {
+  libav::LogCatcher log;
+  for (;;) {
+    av_packet_unref(&packet);
+    const int code = av_read_frame(format_, &packet);
+    if (code == AVERROR(EAGAIN)) continue;
+    if (code < 0) {
+      error = log.take();
+      if (error.empty() && code != AVERROR_EOF) error = libav::error_text(code);
+      if (error.empty() && reader_->error < 0) error = libav::error_text(reader_->error);
+      return false;
+    }
+    if (packet.stream_index == stream_->index) return true;
+  }
+}
+
+SourceFacts MediaFile::facts() const {
+  SourceFacts facts;
+  facts.container = short_name(*format_->iformat);
+  facts.codec = avcodec_get_name(stream_->codecpar->codec_id);
+  facts.declared = stream_->nb_frames > 0 ? stream_->nb_frames : -1;
+  facts.width = stream_->codecpar->width;
+  facts.height = stream_->codecpar->height;
+  const AVRational rate = stream_->avg_frame_rate.num > 0 ? stream_->avg_frame_rate : stream_->r_frame_rate;
+  facts.average_fps = rate.num > 0 && rate.den > 0 ? av_q2d(rate) : 0;
+  facts.stream_start = seconds(stream_->start_time, stream_->time_base);
+  facts.stream_duration = seconds(stream_->duration, stream_->time_base);
+  facts.container_start = seconds(format_->start_time, {1, AV_TIME_BASE});
+  facts.container_duration = seconds(format_->duration, {1, AV_TIME_BASE});
+  for (unsigned i = 0; i < format_->nb_streams; ++i)
+    if (format_->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+      facts.audio_duration = seconds(format_->streams[i]->duration, format_->streams[i]->time_base);
+  return facts;
+}
+
+}  // namespace zoetrope

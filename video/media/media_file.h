@@ -1,0 +1,55 @@
+// A local media file opened through libav: one video stream, packets in file order, one decoder with one
+// thread. Nothing but the file itself can be opened: data comes through our own reader, every nested open is
+// refused, and only self-contained formats are allowed. Used by video/media/decode.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "video/media/libav.h"
+#include "video/store/manifest.h"
+
+namespace zoetrope {
+
+class MediaFile {
+ public:
+  /// Opens the file and its decoder. Throws: Error whose text is the reason to refuse the file.
+  explicit MediaFile(const std::string& path);
+  ~MediaFile();
+  MediaFile(const MediaFile&) = delete;
+  MediaFile& operator=(const MediaFile&) = delete;
+
+  /// Next packet of the video stream; false at the end. `error` is set when the file ends other than by its
+  /// end.
+  bool read(AVPacket& packet, std::string& error);
+  AVStream& stream() const { return *stream_; }
+  AVCodecContext& decoder() const { return *decoder_; }
+  /// A still picture: one frame, without a place in time.
+  bool is_still() const { return still_; }
+  /// The container stores decoding times alone and frames are reordered: the n-th presented frame is then
+  /// shown at the n-th decoding time.
+  bool has_decoding_times_only() const { return decoding_times_only_; }
+  /// Formats whose header gives the exact number of frames, so that fewer mean a cut file.
+  bool declares_exactly() const { return declares_exactly_; }
+  /// Container, codec, header's counts and clocks.
+  SourceFacts facts() const;
+
+ private:
+  void close_all();
+  void probe(const std::string& path);
+  void choose_stream();
+  void open_decoder();
+
+  int file_ = -1;
+  AVIOContext* reader_ = nullptr;
+  AVFormatContext* format_ = nullptr;
+  AVStream* stream_ = nullptr;
+  libav::Codec decoder_;
+  bool still_ = false, decoding_times_only_ = false, declares_exactly_ = false;
+};
+
+/// Why a path can't be a media file, as far as the file system tells; empty when it is a readable regular
+/// file with content.
+std::string unreadable_reason(const std::string& path);
+
+}  // namespace zoetrope

@@ -1,0 +1,76 @@
+#include "video/media/window_sampler.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace zoetrope {
+
+WindowSampler::WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base)
+    : window_(window),
+      rules_(rules),
+      fps_(ratio_of_fps(rules.fps)),
+      time_base_(time_base),
+      grid_(fps_, window.start, time_base) {
+  length_limit_ = FrameGrid(fps_, 0, time_base).first_at_or_after_seconds(rules.max_seconds);
+}
+
+void WindowSampler::start_run(int64_t file_start, int64_t run_start) {
+  file_start_ = file_start;
+  const double late = double(run_start - file_start) * double(time_base_.num) / double(time_base_.den);
+  const bool starts_inside = late > window_.start;
+  base_ = starts_inside ? run_start : file_start;
+  grid_ = FrameGrid(fps_, starts_inside ? 0 : window_.start, time_base_);
+  limit_ = std::min(length_limit_, grid_.first_at_or_after_seconds(window_.end - (starts_inside ? late : 0)));
+  run_ = {};
+}
+
+int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
+  const int64_t next = int64_t(run_.sources.size());
+  if (frame.still) return next == 0 && limit_ > 0 && window_.start == 0 ? 1 : 0;
+  const int64_t begin = std::max(next, grid_.first_at_or_after(frame.tick - base_));
+  const int64_t end = std::min(limit_, grid_.first_at_or_after(frame.end_tick - base_));
+  return std::max<int64_t>(0, end - begin);
+}
+
+void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb) {
+  const int64_t count = count_shown(frame);
+  for (int64_t i = 0; i < count; ++i) {
+    ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ",
+               rules_.max_clip_bytes, " bytes of pixels; lower --max-seconds, --fps or --area");
+    run_.pixels.insert(run_.pixels.end(), rgb.begin(), rgb.end());
+    const double seconds = double(frame.tick) * double(time_base_.num) / double(time_base_.den);
+    run_.sources.push_back({seconds, grid_.seconds_of(int64_t(run_.sources.size())), frame.index});
+    run_.orders.push_back(frame.order);
+  }
+}
+
+void WindowSampler::end_run(int64_t first_bad_order) {
+  size_t good = 0;
+  while (good < run_.orders.size() && run_.orders[good] < first_bad_order) ++good;
+  if (good > best_.sources.size()) {
+    run_.pixels.resize(run_.pixels.size() / run_.sources.size() * good);
+    run_.sources.resize(good);
+    best_ = std::move(run_);
+  }
+  run_ = {};
+}
+
+bool WindowSampler::is_full() const { return int64_t(run_.sources.size()) >= limit_; }
+
+bool WindowSampler::was_limited_by_length(int64_t last_tick_end) const {
+  return int64_t(best_.sources.size()) == length_limit_ &&
+         grid_.first_at_or_after(last_tick_end - base_) > length_limit_ && limit_ == length_limit_;
+}
+
+Clip WindowSampler::take() {
+  Clip clip;
+  clip.num_frames = int64_t(best_.sources.size());
+  clip.fps = rules_.fps;
+  clip.pixels = std::move(best_.pixels);
+  clip.sources = std::move(best_.sources);
+  best_ = {};
+  return clip;
+}
+
+}  // namespace zoetrope

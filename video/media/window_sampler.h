@@ -1,0 +1,57 @@
+// Collects the output frames of one window of a file, run by run, and keeps the longest run. Used by
+// video/media/decode.
+#pragma once
+
+#include <vector>
+
+#include "video/clip.h"
+#include "video/media/decode.h"
+#include "video/media/frame_grid.h"
+
+namespace zoetrope {
+
+/// A decoded frame with its place in the file.
+struct PlacedFrame {
+  int64_t tick = 0, end_tick = 0;  ///< shown in [tick, end_tick), in the stream's time base
+  bool still = false;              ///< a picture: shown once, whatever the rate
+  int64_t index = 0;               ///< presentation index
+  int64_t order = 0;               ///< packet's number in decoding order
+};
+
+class WindowSampler {
+ public:
+  WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base);
+  /// Starts a run. `file_start`: first presented tick of the file; `run_start`: of this run.
+  void start_run(int64_t file_start, int64_t run_start);
+  /// Number of output frames that show this frame.
+  int64_t count_shown(const PlacedFrame& frame) const;
+  /// Appends them. `rgb` of `frame_bytes`.
+  void add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb);
+  /// Ends the run; frames from packets of `first_bad_order` on are taken back.
+  void end_run(int64_t first_bad_order);
+  /// No further frame of this run can be shown.
+  bool is_full() const;
+  /// True when the grid went on after max_seconds or the window's end.
+  bool was_limited_by_length(int64_t last_tick_end) const;
+  /// The longest run, with time since its own start; moves it out.
+  Clip take();
+  /// Frames of the longest run so far.
+  const std::vector<FrameSource>& sources() const { return best_.sources; }
+  const Window& window() const { return window_; }
+
+ private:
+  struct Run {
+    std::vector<uint8_t> pixels;
+    std::vector<FrameSource> sources;
+    std::vector<int64_t> orders;
+  };
+
+  Window window_;
+  const DecodeRules& rules_;
+  Ratio fps_, time_base_;
+  FrameGrid grid_;
+  int64_t base_ = 0, file_start_ = 0, limit_ = 0, length_limit_ = 0;
+  Run run_, best_;
+};
+
+}  // namespace zoetrope

@@ -1,0 +1,134 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/content_hash.h"
+#include "core/files.h"
+#include "video/store/dataset_writer.h"
+#include "video/store/journal.h"
+
+namespace zoetrope {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr int kVersion = 1;
+
+Json json_of(const DatasetRules& rules) {
+  return {{"version", kVersion},
+          {"codec", "pixels"},
+          {"patch", {rules.patch.t, rules.patch.h, rules.patch.w}},
+          {"fps", rules.fps},
+          {"shard_bytes", rules.shard_bytes},
+          {"shard_samples", rules.shard_samples},
+          {"options", Json::parse(rules.options)}};
+}
+
+}  // namespace
+
+std::string rules_text(const DatasetRules& rules) { return json_of(rules).dump(); }
+
+std::string shard_record_text(const ShardRecord& record) {
+  return Json{{"file", record.file},
+              {"bytes", record.bytes},
+              {"samples", record.samples},
+              {"tokens", record.tokens},
+              {"hash", record.hash}}
+      .dump();
+}
+
+ShardRecord parse_shard_record(const std::string& text) {
+  const Json json = Json::parse(text);
+  ShardRecord record{json.at("file"), json.at("hash"), json.at("bytes"), json.at("samples"),
+                     json.at("tokens")};
+  ZT_REQUIRE(record.file.find('/') == std::string::npos && record.bytes >= 0 && record.samples >= 0 &&
+                 record.tokens >= 0,
+             "shard record holds values that can't be: ", text);
+  return record;
+}
+
+std::string dataset_json_text(const DatasetRules& rules, const std::vector<ShardRecord>& shards,
+                              const std::string& manifest_hash) {
+  Json json = {{"format", "zoetrope data set"}};
+  json.update(json_of(rules));
+  int64_t samples = 0, tokens = 0;
+  Json list = Json::array();
+  for (const ShardRecord& shard : shards) {
+    samples += shard.samples;
+    tokens += shard.tokens;
+    list.push_back(Json::parse(shard_record_text(shard)));
+  }
+  json["samples"] = samples;
+  json["tokens"] = tokens;
+  json["shards"] = std::move(list);
+  json["manifest_hash"] = manifest_hash;
+  return json.dump(1) + "\n";
+}
+
+DatasetSummary read_dataset_json(const std::string& folder) {
+  const std::string path = folder + "/dataset.json";
+  try {
+    const Json json = Json::parse(read_file(path));
+    ZT_REQUIRE(json.at("format") == "zoetrope data set" && json.at("version") == kVersion, "'", path,
+               "': format '", json.at("format").dump(), "' version ", json.at("version").dump(),
+               ", this program reads version ", kVersion, "; ingest the clips again");
+    ZT_REQUIRE(json.at("codec") == "pixels", "'", path, "': codec ", json.at("codec").dump(),
+               ", expected \"pixels\"");
+    DatasetSummary summary;
+    summary.patch = {json.at("patch").at(0), json.at("patch").at(1), json.at("patch").at(2)};
+    summary.fps = json.at("fps");
+    ZT_REQUIRE(summary.patch.t >= 1 && summary.patch.h >= 1 && summary.patch.w >= 1 && summary.fps > 0, "'",
+               path, "': patch and fps must be positive");
+    summary.manifest_hash = json.at("manifest_hash");
+    for (const Json& shard : json.at("shards")) summary.shards.push_back(parse_shard_record(shard.dump()));
+    Json rules = json;
+    for (const char* key : {"format", "samples", "tokens", "shards", "manifest_hash"}) rules.erase(key);
+    summary.rules = rules.dump();
+    return summary;
+  } catch (const Json::exception& error) {
+    throw Error(join_message("'", path, "' is not a data set description: ", error.what()));
+  }
+}
+
+bool is_sealed(const std::string& folder) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(folder + "/dataset.json") || !fs::exists(folder + "/manifest.jsonl")) return false;
+  return read_dataset_json(folder).manifest_hash == content_hash(read_file(folder + "/manifest.jsonl"));
+}
+
+std::string rules_of_folder(const std::string& folder) {
+  if (is_sealed(folder)) return read_dataset_json(folder).rules;
+  const std::string journal = journal_path(folder);
+  return std::filesystem::exists(journal) ? read_journal(folder).rules : "";
+}
+
+bool is_full(const ShardRecord& shard, const DatasetRules& rules) {
+  return shard.samples >= rules.shard_samples ||
+         shard.tokens * 3 * rules.patch.t * rules.patch.h * rules.patch.w >= rules.shard_bytes;
+}
+
+void unseal(const std::string& folder, const DatasetRules& rules, int64_t keep) {
+  const DatasetSummary summary = read_dataset_json(folder);
+  Journal journal{rules_text(rules), {}, {}};
+  size_t next_shard = 0;
+  int64_t seen = 0;
+  for (ManifestEntry& entry : read_manifest(folder + "/manifest.jsonl")) {
+    if (int64_t(journal.entries.size()) >= keep || next_shard >= summary.shards.size()) break;
+    const ShardRecord& shard = summary.shards[next_shard];
+    if (!is_full(shard, rules)) break;
+    seen += !entry.refused();
+    journal.entries.push_back(std::move(entry));
+    if (seen < shard.samples) continue;
+    seen = 0;
+    ++next_shard;
+    journal.batches.push_back({int64_t(journal.entries.size()), true, shard});
+  }
+  journal.entries.resize(journal.batches.empty() ? 0 : size_t(journal.batches.back().end));
+  replace_journal(folder, journal);
+  std::filesystem::remove(folder + "/manifest.jsonl");
+  std::filesystem::remove(folder + "/dataset.json");
+  sync_path(folder);
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,87 @@
+// Writes a data set so that a crash costs at most the work since the last shard: shard on disk, then its
+// lines in the journal manifest.jsonl.partial, at last manifest.jsonl and dataset.json. Used by ingest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "video/clip.h"
+#include "video/store/manifest.h"
+#include "video/store/shard.h"
+#include "video/tokens.h"
+
+namespace zoetrope {
+
+/// What a data set is made by; part of dataset.json and compared on restart.
+struct DatasetRules {
+  Patch patch;
+  double fps = 8;
+  std::string options = "{}";      ///< JSON object: everything else that decides the bytes
+  int64_t shard_bytes = 64 << 20;  ///< a shard ends with the sample that reaches this payload
+  int64_t shard_samples = 1024;    ///< or this number
+};
+
+/// Appends clips in order. One writer per folder, kept by a lock on it.
+class DatasetWriter {
+ public:
+  /// Opens a new or an unfinished data set; everything after the last whole batch (shard and its lines) is
+  /// cut off. Throws: Error when the folder holds a finished data set, something else, or one started with
+  /// other rules.
+  DatasetWriter(const std::string& folder, const DatasetRules& rules);
+  ~DatasetWriter();
+  DatasetWriter(const DatasetWriter&) = delete;
+  DatasetWriter& operator=(const DatasetWriter&) = delete;
+
+  /// Entries that an earlier run decided, in order.
+  const std::vector<ManifestEntry>& decided() const { return decided_; }
+  /// Shards that hold them.
+  const std::vector<ShardRecord>& shards() const { return shards_; }
+  /// Keeps only full shards among the first `count` decided entries; the rest is to be done again.
+  void forget_after(int64_t count);
+
+  /// Adds a sample with its line (name, verdict, reason and source filled in).
+  void append(ManifestEntry entry, const Clip& clip, const std::string& caption, const Tokens& tokens);
+  /// Adds the line of a refused source.
+  void append_refused(ManifestEntry entry);
+  /// Finishes: manifest.jsonl and dataset.json appear, the journal goes.
+  void seal();
+
+ private:
+  void lock_folder();
+  void load_journal();
+  void write_journal() const;
+  void close_batch();
+
+  std::string folder_;
+  DatasetRules rules_;
+  int lock_ = -1;
+  std::vector<ManifestEntry> decided_, pending_;
+  std::vector<ShardRecord> shards_;
+  std::vector<int64_t> batch_ends_;  ///< entries decided at the end of each batch
+  std::vector<bool> batch_has_shard_;
+  ShardWriter shard_;
+};
+
+/// True when the folder holds manifest.jsonl and dataset.json that belong together.
+bool is_sealed(const std::string& folder);
+/// Makes a sealed data set unfinished again: full shards among the first `keep` entries stay, the rest is to
+/// be redone.
+void unseal(const std::string& folder, const DatasetRules& rules, int64_t keep);
+/// Whether a shard ended because it was full, not because the data set did.
+bool is_full(const ShardRecord& shard, const DatasetRules& rules);
+/// The rules as one line of JSON.
+std::string rules_text(const DatasetRules& rules);
+/// The rules that a sealed or unfinished data set was made by, as JSON; empty when the folder holds none.
+std::string rules_of_folder(const std::string& folder);
+
+/// What dataset.json says.
+struct DatasetSummary {
+  Patch patch;
+  double fps = 0;
+  std::string rules, manifest_hash;
+  std::vector<ShardRecord> shards;
+};
+/// Reads and checks dataset.json. Throws: Error naming the file.
+DatasetSummary read_dataset_json(const std::string& folder);
+
+}  // namespace zoetrope

@@ -1,0 +1,251 @@
+#include "video/store/shard_file.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/check.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr int64_t kChunkBytes = 64 << 10;  // read granularity: small beside a rank's range, big beside a seek
+
+/// Turns HDF5's own exit handler off, once: after a full disk it would try again.
+void turn_exit_handler_off() {
+  static const bool done = [] { return H5dont_atexit() >= 0; }();
+  (void)done;
+}
+
+/// One thread in the library at a time. Its own printing of errors is off, which counts for each thread
+/// alone.
+class LibraryGuard {
+ public:
+  LibraryGuard() : guard_(mutex()) {
+    turn_exit_handler_off();
+    thread_local const bool quiet = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
+    (void)quiet;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex lock;
+    return lock;
+  }
+  std::lock_guard<std::mutex> guard_;
+};
+
+herr_t take_description(unsigned depth, const H5E_error2_t* error, void* text) {
+  if (depth == 0 && error->desc != nullptr) *static_cast<std::string*>(text) = error->desc;
+  return 0;
+}
+
+/// What HDF5 said about the last failure.
+std::string library_message() {
+  std::string text = "unknown HDF5 error";
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_description, &text);
+  return text;
+}
+
+int64_t require(int64_t result, const std::string& file, const std::string& what) {
+  if (result < 0) throw Error(join_message("'", file, "': can't ", what, ": ", library_message()));
+  return result;
+}
+
+/// An HDF5 identifier with its closing function.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept { *this = std::move(other); }
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+hid_t memory_type(DType dtype) {
+  switch (dtype) {
+    case DType::kU8: return H5T_NATIVE_UINT8;
+    case DType::kI64: return H5T_NATIVE_INT64;
+    case DType::kF64: return H5T_NATIVE_DOUBLE;
+    default: ZT_CHECK(false, "shards hold u8, i64 and f64, not ", name_of(dtype)); return -1;
+  }
+}
+
+/// Little-endian on disk, so that the bytes don't depend on the machine.
+hid_t disk_type(DType dtype) {
+  switch (dtype) {
+    case DType::kU8: return H5T_STD_U8LE;
+    case DType::kI64: return H5T_STD_I64LE;
+    default: return H5T_IEEE_F64LE;
+  }
+}
+
+Handle creation_properties() {
+  Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  require(H5Pset_obj_track_times(properties, false), "new shard", "turn object times off");
+  return properties;
+}
+
+Handle open_dataset(hid_t file, const std::string& path, const std::string& name) {
+  return {require(H5Dopen2(file, name.c_str(), H5P_DEFAULT), path, "open '" + name + "'"), H5Dclose};
+}
+
+/// Extents of a data set of one or two dimensions; a missing second one is 0.
+void extents_of(hid_t dataset, const std::string& path, const std::string& name, int& dims,
+                hsize_t (&extents)[2]) {
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  dims = H5Sget_simple_extent_ndims(space);
+  ZT_REQUIRE(dims == 1 || dims == 2, "'", path, "': '", name, "' has ", dims, " dimensions, expected 1 or 2");
+  require(H5Sget_simple_extent_dims(space, extents, nullptr), path, "read the size of '" + name + "'");
+}
+
+}  // namespace
+
+struct ShardImage::State {
+  Handle file, rows;
+  hsize_t num_rows = 0, features = 0;
+};
+
+ShardImage::ShardImage() : state_(std::make_unique<State>()) {
+  const LibraryGuard guard;
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  require(H5Pset_fapl_core(access, 1 << 20, false), "new shard", "set up a file in memory");
+  state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
+                  H5Fclose};
+}
+
+ShardImage::~ShardImage() {
+  const LibraryGuard guard;
+  state_.reset();
+}
+
+void ShardImage::write(const std::string& name, const Tensor& values) {
+  ZT_CHECK(values.dense() && (values.dims() == 1 || values.dims() == 2), "array '", name, "' is ",
+           values.shape_text());
+  const LibraryGuard guard;
+  const hsize_t extents[2] = {hsize_t(values.dim(0)), values.dims() == 2 ? hsize_t(values.dim(1)) : 0};
+  const Handle space(H5Screate_simple(values.dims(), extents, nullptr), H5Sclose);
+  const Handle properties = creation_properties();
+  const Handle dataset(require(H5Dcreate2(state_->file, name.c_str(), disk_type(values.dtype()), space,
+                                          H5P_DEFAULT, properties, H5P_DEFAULT),
+                               "new shard", "create '" + name + "'"),
+                       H5Dclose);
+  if (values.size() > 0)
+    require(H5Dwrite(dataset, memory_type(values.dtype()), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.raw()),
+            "new shard", "write '" + name + "'");
+}
+
+void ShardImage::create_rows(const std::string& name, int64_t features) {
+  const LibraryGuard guard;
+  state_->features = hsize_t(features);
+  const hsize_t none[2] = {0, hsize_t(features)}, unlimited[2] = {H5S_UNLIMITED, hsize_t(features)};
+  const hsize_t chunk[2] = {hsize_t(std::max<int64_t>(1, kChunkBytes / features)), hsize_t(features)};
+  const Handle space(H5Screate_simple(2, none, unlimited), H5Sclose);
+  const Handle properties = creation_properties();
+  require(H5Pset_chunk(properties, 2, chunk), "new shard", "set the chunk size");
+  require(H5Pset_fletcher32(properties), "new shard", "turn checksums on");
+  state_->rows = {require(H5Dcreate2(state_->file, name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT, properties,
+                                     H5P_DEFAULT),
+                          "new shard", "create '" + name + "'"),
+                  H5Dclose};
+}
+
+void ShardImage::append_rows(const Tensor& rows) {
+  ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() &&
+               hsize_t(rows.row_size()) == state_->features,
+           "rows ", rows.shape_text(), ", expected [N, ", state_->features, "] u8");
+  if (rows.rows() == 0) return;
+  const LibraryGuard guard;
+  const hsize_t start[2] = {state_->num_rows, 0}, count[2] = {hsize_t(rows.rows()), state_->features};
+  const hsize_t extents[2] = {state_->num_rows + count[0], state_->features};
+  require(H5Dset_extent(state_->rows, extents), "new shard", "grow the payload");
+  const Handle target(H5Dget_space(state_->rows), H5Sclose);
+  require(H5Sselect_hyperslab(target, H5S_SELECT_SET, start, nullptr, count, nullptr), "new shard",
+          "select rows");
+  const Handle source(H5Screate_simple(2, count, nullptr), H5Sclose);
+  require(H5Dwrite(state_->rows, H5T_NATIVE_UINT8, source, target, H5P_DEFAULT, rows.raw()), "new shard",
+          "write the payload");
+  state_->num_rows = extents[0];
+}
+
+std::string ShardImage::bytes() const {
+  const LibraryGuard guard;
+  require(H5Fflush(state_->file, H5F_SCOPE_LOCAL), "new shard", "flush it");
+  const ssize_t size = H5Fget_file_image(state_->file, nullptr, 0);
+  require(size, "new shard", "measure it");
+  std::string bytes(size_t(size), '\0');
+  require(H5Fget_file_image(state_->file, bytes.data(), bytes.size()), "new shard", "copy it");
+  return bytes;
+}
+
+struct ShardFile::State {
+  std::string path;
+  Handle file;
+};
+
+ShardFile::ShardFile(const std::string& path) : state_(std::make_unique<State>()) {
+  const LibraryGuard guard;
+  state_->path = path;
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // Sealed shards never change, and network file systems often refuse locks.
+  H5Pset_file_locking(access, false, true);
+  state_->file = {require(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), path, "open it as HDF5"), H5Fclose};
+}
+
+ShardFile::~ShardFile() {
+  const LibraryGuard guard;
+  state_.reset();
+}
+
+const std::string& ShardFile::path() const { return state_->path; }
+
+Tensor ShardFile::read(const std::string& name, DType dtype) const {
+  const LibraryGuard guard;
+  const Handle dataset = open_dataset(state_->file, state_->path, name);
+  int dims = 0;
+  hsize_t extents[2] = {0, 0};
+  extents_of(dataset, state_->path, name, dims, extents);
+  Tensor out = dims == 1 ? Tensor::empty({int64_t(extents[0])}, dtype)
+                         : Tensor::empty({int64_t(extents[0]), int64_t(extents[1])}, dtype);
+  if (out.size() > 0)
+    require(H5Dread(dataset, memory_type(dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.raw()), state_->path,
+            "read '" + name + "'");
+  return out;
+}
+
+void ShardFile::shape_of_rows(const std::string& name, int64_t& rows, int64_t& features) const {
+  const LibraryGuard guard;
+  int dims = 0;
+  hsize_t extents[2] = {0, 0};
+  extents_of(open_dataset(state_->file, state_->path, name), state_->path, name, dims, extents);
+  rows = int64_t(extents[0]);
+  features = int64_t(extents[1]);
+}
+
+void ShardFile::read_rows(const std::string& name, int64_t begin, const Tensor& out) const {
+  if (out.size() == 0) return;
+  const LibraryGuard guard;
+  const Handle dataset = open_dataset(state_->file, state_->path, name);
+  const hsize_t start[2] = {hsize_t(begin), 0}, count[2] = {hsize_t(out.rows()), hsize_t(out.row_size())};
+  const Handle source(H5Dget_space(dataset), H5Sclose);
+  require(H5Sselect_hyperslab(source, H5S_SELECT_SET, start, nullptr, count, nullptr), state_->path,
+          "select rows");
+  const Handle target(H5Screate_simple(2, count, nullptr), H5Sclose);
+  require(H5Dread(dataset, H5T_NATIVE_UINT8, target, source, H5P_DEFAULT, out.raw()), state_->path,
+          "read rows " + std::to_string(begin) + " to " + std::to_string(begin + out.rows()) + " of '" +
+              name + "' (damaged? 'zoetrope inspect' checks all shards)");
+}
+
+}  // namespace zoetrope

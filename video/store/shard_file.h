@@ -1,0 +1,59 @@
+// A thin wall around HDF5: named arrays, and one big matrix of byte rows read by ranges. Writing happens in
+// memory, so that the file can be put on disk whole or not at all. Used by video/store/shard alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/tensor.h"
+
+namespace zoetrope {
+
+/// An HDF5 file being made in memory. Object times are off and the file format is the library's oldest, so
+/// the bytes depend on the content alone.
+class ShardImage {
+ public:
+  ShardImage();
+  ~ShardImage();
+  ShardImage(const ShardImage&) = delete;
+  ShardImage& operator=(const ShardImage&) = delete;
+
+  /// Stores a dense tensor of one or two dimensions (u8, i64 or f64).
+  void write(const std::string& name, const Tensor& values);
+  /// Makes an empty matrix of byte rows, in chunks with checksums.
+  void create_rows(const std::string& name, int64_t features);
+  /// Appends rows to it. Shapes: rows [N, features] u8.
+  void append_rows(const Tensor& rows);
+  /// The finished file as bytes.
+  std::string bytes() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// An HDF5 file opened for reading. All calls of all files take turns on one lock: HDF5 is not safe
+/// otherwise.
+class ShardFile {
+ public:
+  /// Throws: Error with the file's name and HDF5's own message.
+  explicit ShardFile(const std::string& path);
+  ~ShardFile();
+  ShardFile(const ShardFile&) = delete;
+  ShardFile& operator=(const ShardFile&) = delete;
+
+  const std::string& path() const;
+  /// A whole array of one or two dimensions.
+  Tensor read(const std::string& name, DType dtype) const;
+  /// Rows and columns of a matrix, without reading it.
+  void shape_of_rows(const std::string& name, int64_t& rows, int64_t& features) const;
+  /// Reads rows [begin, begin + out.rows()) of a byte matrix into a dense `out`.
+  void read_rows(const std::string& name, int64_t begin, const Tensor& out) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace zoetrope
