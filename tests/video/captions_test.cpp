@@ -74,8 +74,8 @@ TEST(Metadata, TakesTheUsualColumns) {
       "{\"video\":\"a.mp4\",\"prompt\":\"x\",\"start\":1.5,\"end\":\"3\"}\n\n{\"path\":\"b\",\"fps\":8}\n",
       "m");
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0].start, 1.5);
-  EXPECT_EQ(lines[0].end, 3.0);
+  EXPECT_EQ(lines[0].start.value().value(), 1.5);
+  EXPECT_EQ(lines[0].end.value().value(), 3.0);
   EXPECT_EQ(lines[1].line, 3);
   EXPECT_FALSE(lines[1].caption.has_value());
 }

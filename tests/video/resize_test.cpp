@@ -7,7 +7,6 @@
 #include "tests/support/media.h"
 #include "tests/support/small_dataset.h"
 #include "video/media/decode.h"
-#include "video/media/frame_grid.h"
 #include "video/pixels/resize.h"
 
 namespace zoetrope {
@@ -234,28 +233,6 @@ TEST_F(Pictures, RefuseHdrInsteadOfWashingItOut) {
       "colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc:range=limited:log-level=none " +
       path("pq.mp4"));
   EXPECT_NE(decode("pq.mp4").refused.find("tone mapping"), std::string::npos) << decode("pq.mp4").refused;
-}
-
-TEST(FrameGrid, IsExactWhereDoublesAreNot) {
-  const FrameGrid grid({24000, 1001}, 0, {1001, 24000});
-  for (int64_t k : {0ll, 1ll, 2ll, 12345ll, 99999999ll, 5000000000ll}) {
-    EXPECT_EQ(grid.first_at_or_after(k), k);
-  }
-  const FrameGrid thirds({3, 1}, 0, {1, 90000});
-  EXPECT_EQ(thirds.first_at_or_after(30000), 1);
-  EXPECT_EQ(thirds.first_at_or_after(30001), 2);
-  EXPECT_EQ(thirds.first_at_or_after(-5), 0);
-  EXPECT_EQ(FrameGrid({8, 1}, 0.5, {1, 1000}).first_at_or_after(500), 0);
-  EXPECT_EQ(FrameGrid({8, 1}, 0.5, {1, 1000}).first_at_or_after(626), 2);
-  EXPECT_EQ(thirds.first_at_or_after_seconds(1e300), 3000000000);
-}
-
-TEST(FrameGrid, ReadsRates) {
-  EXPECT_EQ(ratio_of_fps(8).num, 8);
-  EXPECT_EQ(ratio_of_fps(30000.0 / 1001).num, 30000);
-  EXPECT_EQ(ratio_of_fps(30000.0 / 1001).den, 1001);
-  EXPECT_EQ(ratio_of_fps(29.97).den, 100);
-  EXPECT_EQ(ratio_of_fps(0.5).den, 2);
 }
 
 }  // namespace

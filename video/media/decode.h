@@ -14,15 +14,16 @@
 #include <vector>
 
 #include "video/clip.h"
+#include "video/media/ratio.h"
 #include "video/pixels/resize.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
 
-/// A part of a file, in seconds after its first presented frame.
+/// A part of a file, in seconds after its first presented frame: start <= t < end.
 struct Window {
-  double start = 0;
-  double end = 1e9;
+  Ratio start{0, 1};
+  Ratio end{1000000000, 1};  ///< longer than any file
 };
 
 /// How files are sampled.

@@ -1,7 +1,6 @@
 #include "video/media/frame_grid.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/check.h"
 
@@ -10,49 +9,39 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr double kMaxSeconds =
-    1e9;  // some thirty years: longer than any file, and in microseconds far from overflow
-
-int64_t to_microseconds(double seconds) {
-  return std::llround(std::clamp(seconds, -kMaxSeconds, kMaxSeconds) * 1e6);
+/// a * b, or the nearest number that fits: only times of thousands of years get there.
+Wide multiply(Wide a, Wide b) {
+  constexpr Wide kMost = Wide(INT64_MAX) << 62;
+  Wide out;
+  if (__builtin_mul_overflow(a, b, &out) || out > kMost || out < -kMost)
+    return (a < 0) == (b < 0) ? kMost : -kMost;
+  return out;
 }
 
-Wide ceil_divide(Wide a, Wide b) { return a >= 0 ? (a + b - 1) / b : -((-a) / b); }
+Wide ceil_divide(Wide a, Wide b) { return a > 0 ? (a - 1) / b + 1 : -((-a) / b); }
 
-/// Smallest k >= 0 with k * den / num >= ticks * base - start.
-int64_t first_point(Wide ticks, Ratio base, int64_t start_microseconds, Ratio fps) {
-  const Wide numerator = (ticks * base.num * 1000000 - Wide(start_microseconds) * base.den) * fps.num;
-  const Wide k = ceil_divide(numerator, Wide(base.den) * 1000000 * fps.den);
+/// Smallest k >= 0 with start + k / fps >= ticks * base.
+int64_t first_point(int64_t ticks, Ratio base, Ratio start, Ratio fps) {
+  const Wide time = multiply(multiply(ticks, base.num), start.den);
+  const Wide begin = multiply(start.num, base.den);
+  const Wide k =
+      ceil_divide(multiply(time - begin, fps.num), multiply(multiply(base.den, start.den), fps.den));
   return int64_t(std::clamp<Wide>(k, 0, Wide(INT64_MAX) / 2));
 }
 
 }  // namespace
 
-Ratio ratio_of_fps(double fps) {
-  ZT_CHECK(std::isfinite(fps) && fps > 0 && fps <= 1e6, "frame rate ", fps);
-  Ratio best{std::llround(fps), 1};
-  for (int64_t den = 1; den <= 1001; ++den) {
-    const int64_t num = std::llround(fps * double(den));
-    if (num < 1) continue;
-    const double error = std::abs(double(num) / double(den) - fps);
-    if (best.num < 1 || error < std::abs(double(best.num) / double(best.den) - fps) - 1e-12 * fps)
-      best = {num, den};
-  }
-  ZT_CHECK(best.num >= 1, "frame rate ", fps, " is below one frame in 1001 seconds");
-  return best;
-}
-
-FrameGrid::FrameGrid(Ratio fps, double start_seconds, Ratio time_base)
-    : fps_(fps), time_base_(time_base), start_microseconds_(to_microseconds(start_seconds)) {
+FrameGrid::FrameGrid(Ratio fps, Ratio start, Ratio time_base)
+    : fps_(fps), start_(start), time_base_(time_base) {
   ZT_CHECK(time_base.num > 0 && time_base.den > 0, "time base ", time_base.num, "/", time_base.den);
 }
 
 int64_t FrameGrid::first_at_or_after(int64_t tick) const {
-  return first_point(tick, time_base_, start_microseconds_, fps_);
+  return first_point(tick, time_base_, start_, fps_);
 }
 
-int64_t FrameGrid::first_at_or_after_seconds(double seconds) const {
-  return first_point(to_microseconds(seconds), {1, 1000000}, start_microseconds_, fps_);
+int64_t FrameGrid::first_at_or_after_seconds(Ratio seconds) const {
+  return first_point(seconds.num, {1, seconds.den}, start_, fps_);
 }
 
 }  // namespace zoetrope

@@ -12,24 +12,26 @@ WindowSampler::WindowSampler(const Window& window, const DecodeRules& rules, Rat
       fps_(ratio_of_fps(rules.fps)),
       time_base_(time_base),
       grid_(fps_, window.start, time_base) {
-  length_limit_ = FrameGrid(fps_, 0, time_base).first_at_or_after_seconds(rules.max_seconds);
+  length_limit_ =
+      FrameGrid(fps_, {0, 1}, time_base).first_at_or_after_seconds(seconds_of_double(rules.max_seconds));
 }
 
 void WindowSampler::start_run(int64_t file_start, int64_t run_start) {
   file_start_ = file_start;
-  const double late = double(run_start - file_start) * double(time_base_.num) / double(time_base_.den);
-  const bool starts_inside = late > window_.start;
-  base_ = starts_inside ? run_start : file_start;
-  grid_ = FrameGrid(fps_, starts_inside ? 0 : window_.start, time_base_);
-  limit_ = std::min(length_limit_, grid_.first_at_or_after_seconds(window_.end - (starts_inside ? late : 0)));
+  Ratio late{0, time_base_.den};  // of the run, after the file's start
+  ZT_REQUIRE(!__builtin_sub_overflow(run_start, file_start, &late.num) &&
+                 !__builtin_mul_overflow(late.num, time_base_.num, &late.num),
+             "timestamps ", file_start, " and ", run_start, " in one file can't be right");
+  grid_ = FrameGrid(fps_, window_.start < late ? late : window_.start, time_base_);
+  limit_ = std::min(length_limit_, grid_.first_at_or_after_seconds(window_.end));
   run_ = {};
 }
 
 int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
   const int64_t next = int64_t(run_.sources.size());
-  if (frame.still) return next == 0 && limit_ > 0 && window_.start == 0 ? 1 : 0;
-  const int64_t begin = std::max(next, grid_.first_at_or_after(frame.tick - base_));
-  const int64_t end = std::min(limit_, grid_.first_at_or_after(frame.end_tick - base_));
+  if (frame.still) return next == 0 && limit_ > 0 && window_.start == Ratio{} ? 1 : 0;
+  const int64_t begin = std::max(next, grid_.first_at_or_after(frame.tick - file_start_));
+  const int64_t end = std::min(limit_, grid_.first_at_or_after(frame.end_tick - file_start_));
   return std::max<int64_t>(0, end - begin);
 }
 
@@ -60,7 +62,7 @@ bool WindowSampler::is_full() const { return int64_t(run_.sources.size()) >= lim
 
 bool WindowSampler::was_limited_by_length(int64_t last_tick_end) const {
   return int64_t(best_.sources.size()) == length_limit_ &&
-         grid_.first_at_or_after(last_tick_end - base_) > length_limit_ && limit_ == length_limit_;
+         grid_.first_at_or_after(last_tick_end - file_start_) > length_limit_ && limit_ == length_limit_;
 }
 
 Clip WindowSampler::take() {

@@ -1,5 +1,5 @@
 // Collects the output frames of one window of a file, run by run, and keeps the longest run. Used by
-// video/media/decode.
+// video/media/shown_frames.
 #pragma once
 
 #include <vector>
@@ -50,7 +50,7 @@ class WindowSampler {
   const DecodeRules& rules_;
   Ratio fps_, time_base_;
   FrameGrid grid_;
-  int64_t base_ = 0, file_start_ = 0, limit_ = 0, length_limit_ = 0;
+  int64_t file_start_ = 0, limit_ = 0, length_limit_ = 0;
   Run run_, best_;
 };
 

@@ -1,8 +1,6 @@
 #include "video/sources/captions.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -66,12 +64,12 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-double parse_seconds(const std::string& text, const std::string& where, const char* column) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  ZT_REQUIRE(!text.empty() && *end == 0 && std::isfinite(value) && value >= 0 && value <= 1e8, where, ": ",
-             column, " is '", text, "', expected seconds");
-  return value;
+Ratio parse_seconds(const std::string& text, const std::string& where, const char* column) {
+  try {
+    const Ratio seconds = seconds_of_text(text);
+    if (!(seconds < Ratio{})) return seconds;
+  } catch (const Error&) {}  // said below, with its place
+  throw Error(join_message(where, ": ", column, " is '", text, "', expected seconds"));
 }
 
 std::string caption_of_cell(const std::string& cell, const std::string& where) {
@@ -99,8 +97,9 @@ MetadataRow make_row(const std::map<std::string, std::string>& columns, int64_t 
   if (start != columns.end() && !start->second.empty())
     row.start = parse_seconds(start->second, where, "start");
   if (end != columns.end() && !end->second.empty()) row.end = parse_seconds(end->second, where, "end");
-  ZT_REQUIRE(!row.end || *row.end > row.start.value_or(0), where, ": the end ", row.end.value_or(0),
-             " s is not after the start ", row.start.value_or(0), " s");
+  const Ratio from = row.start.value_or(Ratio{}), to = row.end.value_or(Ratio{});
+  ZT_REQUIRE(!row.end || from < to, where, ": the end ", to.value(), " s is not after the start ",
+             from.value(), " s");
   return row;
 }
 

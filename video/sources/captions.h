@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "video/media/ratio.h"
+
 namespace zoetrope {
 
 /// A caption from the bytes of a text file: byte-order mark and CR LF dealt with, UTF-16 converted, white
@@ -19,7 +21,7 @@ struct MetadataRow {
   int64_t line = 0;   ///< in the table's file, from 1
   std::string media;  ///< path as written
   std::optional<std::string> caption;
-  std::optional<double> start, end;  ///< seconds
+  std::optional<Ratio> start, end;  ///< seconds
 };
 
 /// Rows of a JSON-lines table. Columns by their usual names: media video, video_path, path, media_path,

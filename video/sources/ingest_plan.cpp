@@ -176,7 +176,8 @@ PlannedSource Pairing::plan_file(const FoundFile& file) {
   const auto add = [&](const std::string& clip_name, const std::vector<const TableRow*>& clip_rows,
                        const TableRow* part) {
     PlannedClip clip{clip_name, "", {}, part != nullptr, file.refused, false};
-    if (part != nullptr) clip.window = {part->row.start.value_or(0), part->row.end.value_or(Window{}.end)};
+    if (part != nullptr)
+      clip.window = {part->row.start.value_or(Window{}.start), part->row.end.value_or(Window{}.end)};
     if (clip.refused.empty()) set_caption(clip, file.path, clip_rows);
     out.clips.push_back(std::move(clip));
   };

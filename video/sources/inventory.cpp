@@ -21,8 +21,9 @@ std::vector<InventoryItem> take_inventory(const std::string& source, const Inges
     for (const PlannedClip& clip : file.clips) {
       InventoryItem item{clip.name, there ? int64_t(status.st_size) : -1, 0, ""};
       if (there) item.modified_ns = int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
-      item.caption_hash = content_hash(
-          join_message(clip.caption, '\0', clip.window.start, '\0', clip.window.end, '\0', clip.refused));
+      item.caption_hash =
+          content_hash(join_message(clip.caption, '\0', clip.window.start.num, '/', clip.window.start.den,
+                                    '\0', clip.window.end.num, '/', clip.window.end.den, '\0', clip.refused));
       items.push_back(std::move(item));
     }
   }

@@ -1,0 +1,117 @@
+#include "video/media/file_decoder.h"
+
+#include <new>
+
+#include "video/media/decode_verdict.h"
+
+namespace zoetrope {
+
+FileDecoder::FileDecoder(const std::string& path, const DecodeRules& rules,
+                         const std::vector<Window>& windows)
+    : file_(path), rules_(rules), facts_(file_.facts()), clock_(file_), shown_(file_, rules, windows) {}
+
+void FileDecoder::run() { run_linear(); }
+
+void FileDecoder::run_linear() {
+  const libav::Packet packet = libav::new_packet();
+  while (file_.read(*packet, end_error_)) {
+    note_packet(*packet);
+    if (!done_) decode(packet.get(), facts_.packets - 1);
+  }
+  decode(nullptr, facts_.packets);
+  if (const AVFrame* last = shown_.held()) shown_.show_until(clock_.end_of(*last, shown_.held_place().tick));
+  end_run();
+}
+
+void FileDecoder::note_packet(const AVPacket& packet) {
+  clock_.note_packet(packet);
+  facts_.packets = clock_.num_packets();
+  if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0)
+    note_bad(facts_.packets - 1, packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts);
+}
+
+void FileDecoder::note_bad(int64_t order, int64_t tick) {
+  damage_.note_bad(order, file_.has_decoding_times_only() ? AV_NOPTS_VALUE : tick);
+  facts_.damaged = damage_.num_bad();
+}
+
+void FileDecoder::decode(const AVPacket* packet, int64_t order) {
+  libav::LogCatcher log;
+  const int64_t tick = packet == nullptr ? AV_NOPTS_VALUE : packet->pts;
+  const auto check = [&](int code) {
+    if (code >= 0 || code == AVERROR(EAGAIN) || code == AVERROR_EOF) return code;
+    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
+    const std::string logged = log.take();
+    if (first_error_.empty()) first_error_ = logged.empty() ? libav::error_text(code) : logged;
+    note_bad(order, tick);
+    return code;
+  };
+  check(avcodec_send_packet(&file_.decoder(), packet));
+  const libav::Frame frame = libav::new_frame();
+  for (int failures = 0; failures < 100;) {
+    const int code = check(avcodec_receive_frame(&file_.decoder(), frame.get()));
+    if (code == AVERROR(EAGAIN) || code == AVERROR_EOF) break;
+    if (code < 0) {
+      ++failures;
+      continue;
+    }
+    if (first_error_.empty()) first_error_ = log.take();
+    take_frame(*frame);
+  }
+}
+
+void FileDecoder::take_frame(AVFrame& frame) {
+  ++facts_.decoded;
+  clock_.count_decoded();
+  FrameTime time = clock_.time_of(frame);
+  const bool damaged = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
+  if (damaged) note_bad(time.order, AV_NOPTS_VALUE);
+  if (done_) return;
+  if (clock_.advance(time)) ++facts_.out_of_order;
+  if (libav::is_interlaced(frame)) ++facts_.interlaced;
+  ++facts_.presented;
+  shown_.show_until(time.tick);
+  if (damage_.ends_before(time, damaged)) end_run();
+  if (!damage_.in_run()) {
+    const bool first = facts_.decoded == 1;
+    if (!damage_.can_start(time, damaged, first, libav::is_key(frame))) return;
+    damage_.start_run();
+    shown_.start_run(clock_.first_tick(), time.tick);
+  }
+  shown_.hold(frame, {time.tick, time.tick, file_.is_still(), facts_.presented - 1, time.order});
+  done_ = shown_.all_full();
+}
+
+void FileDecoder::end_run() {
+  if (damage_.in_run()) shown_.end_run(damage_.first_bad_order());
+  damage_.end_run();
+}
+
+SourceFacts FileDecoder::facts() const {
+  SourceFacts facts = facts_;
+  if (!clock_.started()) return facts;
+  const FrameConverter& converter = shown_.converter();
+  facts.first_seconds = clock_.seconds(clock_.first_tick());
+  facts.last_seconds = clock_.seconds(clock_.last_tick());
+  facts.shown_width = converter.shown_width();
+  facts.shown_height = converter.shown_height();
+  facts.rotation = converter.orientation().rotation();
+  facts.mirrored = converter.orientation().mirrored();
+  facts.pixel_aspect = converter.pixel_aspect();
+  facts.color_matrix = converter.matrix();
+  facts.color_range = converter.range();
+  facts.color_guessed = converter.guessed_color();
+  facts.crop_loss = converter.target().crop_loss;
+  return facts;
+}
+
+std::vector<DecodedClip> FileDecoder::results() {
+  const SourceFacts found = facts();
+  const DecodeOutcome outcome{found,      clock_,      shown_.converter(), rules_, file_.declares_exactly(),
+                              end_error_, first_error_};
+  std::vector<DecodedClip> out;
+  for (WindowSampler& sampler : shown_.samplers()) out.push_back(decoded_clip(outcome, sampler));
+  return out;
+}
+
+}  // namespace zoetrope

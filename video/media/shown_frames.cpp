@@ -1,0 +1,52 @@
+#include "video/media/shown_frames.h"
+
+#include <algorithm>
+
+namespace zoetrope {
+
+ShownFrames::ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows)
+    : file_(file), converter_(rules.size), held_(libav::new_frame()) {
+  const AVRational base = file.stream().time_base;
+  for (const Window& window : windows) samplers_.emplace_back(window, rules, Ratio{base.num, base.den});
+}
+
+std::array<int, 2> ShownFrames::stream_aspect() const {
+  return {file_.stream().sample_aspect_ratio.num, file_.stream().sample_aspect_ratio.den};
+}
+
+void ShownFrames::start_run(int64_t file_start, int64_t run_start) {
+  for (WindowSampler& sampler : samplers_) sampler.start_run(file_start, run_start);
+}
+
+void ShownFrames::end_run(int64_t first_bad_order) {
+  for (WindowSampler& sampler : samplers_) sampler.end_run(first_bad_order);
+}
+
+void ShownFrames::hold(AVFrame& frame, const PlacedFrame& place) {
+  converter_.prepare(frame, libav::display_matrix_of(file_.stream()), stream_aspect());
+  av_frame_unref(held_.get());
+  av_frame_move_ref(held_.get(), &frame);
+  held_place_ = place;
+  holding_ = true;
+}
+
+void ShownFrames::show_until(int64_t end_tick) {
+  if (!holding_) return;
+  holding_ = false;
+  held_place_.end_tick = end_tick;
+  rgb_.clear();
+  for (WindowSampler& sampler : samplers_) {
+    if (sampler.count_shown(held_place_) == 0) continue;
+    if (rgb_.empty()) {
+      rgb_.resize(size_t(converter_.target().width * converter_.target().height * 3));
+      converter_.convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(), rgb_.data());
+    }
+    sampler.add(held_place_, rgb_);
+  }
+}
+
+bool ShownFrames::all_full() const {
+  return std::all_of(samplers_.begin(), samplers_.end(), [](const WindowSampler& s) { return s.is_full(); });
+}
+
+}  // namespace zoetrope
