@@ -37,7 +37,7 @@ __attribute__((noinline)) void panel_product(float* sums, const LeftPanel& left,
   store_result(sums);
 }
 #else
-void panel_product(float*, const LeftPanel&, const bf16*, int64_t, bool, float*, const Ahead&, const Ahead&) {
+void panel_product(float*, const LeftPanel&, const bf16*, int64_t, bool, const Ahead&, const Ahead&) {
   throw Error("panel products without AMX");
 }
 #endif
