@@ -33,7 +33,7 @@ IngestCounts count_verdicts(const std::vector<ManifestEntry>& entries) {
 std::vector<std::pair<std::string, int64_t>> length_histogram(const std::vector<ManifestEntry>& entries) {
   std::vector<std::pair<std::string, int64_t>> classes;
   for (const ManifestEntry& entry : entries) {
-    if (entry.refused()) continue;
+    if (!entry.has_sample()) continue;
     size_t index = 0;
     while ((entry.num_frames >> (index + 1)) > 0) ++index;
     while (classes.size() <= index) {

@@ -17,11 +17,13 @@ namespace zoetrope {
 namespace {
 
 struct IngestFlags {
-  std::string source, dataset, missing_caption = "error";
+  std::string source, dataset, missing_caption = "error", damaged = "keep-clean";
   double fps = 8, max_seconds = 10;
   int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
   std::vector<int64_t> patch{4, 8, 8};
+  double clip_seconds = 3600;
+  DecodeLimits limits;
   bool upscale = false, update = false, json = false;
 
   void visit(auto&& field) {
@@ -34,6 +36,14 @@ struct IngestFlags {
           "a clip without a caption: 'error' refuses it (exit code 1), 'skip' leaves it out, 'empty' and "
           "'filename' keep it",
           std::vector<std::string>{"error", "skip", "empty", "filename"});
+    field("damaged", damaged,
+          "a damaged clip: 'keep-clean' keeps its longest run of sound frames, 'drop' refuses it, 'fail' "
+          "ends the "
+          "run before anything is sealed",
+          std::vector<std::string>{"keep-clean", "drop", "fail"});
+    limits.visit(field);
+    field("clip-seconds", clip_seconds,
+          "a watchdog: a file that takes longer stays undecided, and the next run tries it again");
     field("shard-megabytes", shard_megabytes, "a shard ends with the clip that reaches this payload");
     field("shard-samples", shard_samples, "or this number of clips");
     field("workers", workers, "files decoded at a time; changes no byte of the data set");
@@ -81,6 +91,9 @@ IngestRequest request_of(const IngestFlags& flags) {
   request.decode.fps = flags.fps;
   request.decode.max_seconds = flags.max_seconds;
   request.missing_caption = missing_caption_of(flags.missing_caption);
+  request.damaged = damage_policy_of(flags.damaged);
+  request.decode.limits = flags.limits;
+  request.decode.clip_seconds = flags.clip_seconds;
   request.workers = flags.workers;
   request.update = flags.update;
   request.shard_bytes = flags.shard_megabytes << 20;
@@ -93,9 +106,13 @@ void warn(const IngestResult& result) {
   for (const std::string& warning : result.warnings) log_warning(warning);
   int64_t shown = 0;
   for (const ManifestEntry& entry : result.entries)
-    if ((entry.refused() || entry.found_damage) && ++shown <= kShown)
-      log_warning(join_message(
-          entry.name, entry.refused() ? entry.skipped ? " skipped: " : " refused: " : ": ", entry.reason));
+    if ((!entry.has_sample() || entry.found_damage) && ++shown <= kShown)
+      log_warning(join_message(entry.name,
+                               entry.has_sample()  ? ": "
+                               : entry.undecided() ? " undecided: "
+                               : entry.skipped     ? " skipped: "
+                                                   : " refused: ",
+                               entry.reason));
   if (shown > kShown) log_warning(join_message(shown - kShown, " more are listed in manifest.jsonl"));
 }
 
@@ -120,6 +137,11 @@ int run(const IngestFlags& flags) {
       std::printf("%lld files that are no videos, pictures or captions were not read\n",
                   static_cast<long long>(result.ignored_files));
   }
+  if (result.undecided > 0)
+    throw Error(
+        join_message("'", flags.dataset, "' is not finished: ", result.undecided,
+                     " clips are undecided (see the warnings); run the same command again, it goes on "
+                     "from them, with more --clip-seconds if that stopped them"));
   if (counts.kept + counts.trimmed == 0)
     throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
                              "/manifest.jsonl' says why"));
@@ -137,8 +159,8 @@ Command ingest_command() {
       "Captions: clip.txt beside clip.mp4, or rows of metadata.jsonl / metadata.csv (columns like file_name, "
       "caption, start, end).\n"
       "Killed at any moment, the same command goes on where it was, and the bytes are the same.\n"
-      "Exit codes: 0 done; 1 done, but a file was refused or damaged; 2 wrong use; 3 failed, or nothing "
-      "usable.";
+      "Exit codes: 0 done; 1 done, but a file was refused or damaged; 2 wrong use; 3 failed, nothing usable, "
+      "or not finished.";
   command.options.add_positional("source", flags->source, "folder with videos, pictures and captions");
   command.options.add_positional("dataset", flags->dataset, "folder to make");
   command.options.add_table("ingest", *flags);

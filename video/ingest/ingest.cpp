@@ -1,5 +1,6 @@
 #include "video/ingest/ingest.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,13 +40,17 @@ std::string version_text(unsigned version) {
 DatasetRules rules_of(const IngestRequest& request) {
   DatasetRules rules{request.decode.size.patch, request.decode.fps, "", request.shard_bytes,
                      request.shard_samples};
-  rules.options = nlohmann::ordered_json{{"area", request.decode.size.area},
-                                         {"max_seconds", request.decode.max_seconds},
-                                         {"upscale", request.decode.size.upscale},
-                                         {"missing_caption", name_of(request.missing_caption)},
-                                         {"libavcodec", version_text(avcodec_version())},
-                                         {"libswscale", version_text(swscale_version())}}
-                      .dump();
+  rules.options =
+      nlohmann::ordered_json{{"area", request.decode.size.area},
+                             {"max_seconds", request.decode.max_seconds},
+                             {"upscale", request.decode.size.upscale},
+                             {"missing_caption", name_of(request.missing_caption)},
+                             {"damaged", rule_name_of(request.damaged)},
+                             {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
+                             {"max_clip_bytes", request.decode.max_clip_bytes},
+                             {"libavcodec", version_text(avcodec_version())},
+                             {"libswscale", version_text(swscale_version())}}
+          .dump();
   return rules;
 }
 
@@ -67,6 +72,9 @@ void check_request(const IngestRequest& request) {
           ": expected T,H,W of at least 1 and at most 64,256,256");
   require(request.decode.size.area >= patch.h * patch.w && request.decode.size.area <= 1 << 26, "--area ",
           request.decode.size.area, ": expected ", patch.h * patch.w, " (one patch) to ", 1 << 26, " pixels");
+  require(request.decode.clip_seconds > 0, "--clip-seconds ", request.decode.clip_seconds,
+          ": expected more than 0");
+  check_limits(request.decode.limits);
   require(request.workers >= 1 && request.workers <= 1024, "--workers ", request.workers,
           ": expected 1 to 1024");
 }
@@ -93,7 +101,13 @@ class Ingest {
     if (writer_) {
       result.resumed = int64_t(writer_->decided().size());
       previous_.emplace(request_.dataset, writer_->shards());
+      require_sound(request_.damaged, writer_->decided());
       decode_rest(progress, result);
+      if (result.undecided > 0) {
+        writer_->pause();
+        result.entries = writer_->decided();
+        return result;
+      }
       writer_->seal();
       writer_.reset();
     } else {
@@ -103,6 +117,7 @@ class Ingest {
     fs::remove(inventory_path(request_.dataset), ignored);
     forget_previous(request_.dataset);
     result.entries = read_manifest(request_.dataset + "/manifest.jsonl");
+    require_sound(request_.damaged, result.entries);
     return result;
   }
 
@@ -114,6 +129,7 @@ class Ingest {
   std::vector<Task> tasks_from(size_t decided) const;
   std::vector<ReadyClip> process(const Task& task);
   bool take_previous(std::vector<ReadyClip>& clips);
+  void write(ReadyClip& ready);
   void decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const;
 
   const IngestRequest& request_;
@@ -167,6 +183,11 @@ void Ingest::open() {
     }
   }
   writer_.emplace(folder, rules_);
+  // What follows an undecided clip is written again, from the cache.
+  if (const int64_t undecided = writer_->first_undecided(); undecided >= 0) {
+    same = changed ? std::min(same, undecided) : undecided;
+    changed = true;
+  }
   // Forget first: a kill in between must not leave the new inventory beside old entries.
   if (changed) {
     remember_clips(folder, writer_->decided(), writer_->shards());
@@ -238,9 +259,17 @@ void Ingest::decode(const Task& task, const std::string& path, std::vector<Ready
   if (windows.empty()) return;
   std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
   for (size_t i = 0; i < decoded.size(); ++i) {
+    apply_policy(request_.damaged, decoded[i]);
     decide(decoded[i], request_.decode, clips[decoded_at[i]]);
-    decoded[i] = {};
+    decoded[i] = DecodedClip();
   }
+}
+
+void Ingest::write(ReadyClip& ready) {
+  require_sound(request_.damaged, ready.entry);
+  if (ready.entry.undecided()) writer_->append_undecided(std::move(ready.entry));
+  else if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
+  else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
 }
 
 void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result) {
@@ -256,8 +285,8 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
       state.frames += ready.clip.num_frames;
       state.refused += ready.entry.refused();
       result.reused += ready.reused;
-      if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
-      else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
+      result.undecided += ready.entry.undecided();
+      write(ready);
     }
     previous_->release(names);
     progress(state);

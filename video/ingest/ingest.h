@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "video/ingest/damage_policy.h"
 #include "video/sources/ingest_plan.h"
 
 namespace zoetrope {
@@ -15,6 +16,7 @@ struct IngestRequest {
   std::string source, dataset;
   DecodeRules decode;
   MissingCaption missing_caption = MissingCaption::kError;
+  DamagePolicy damaged = DamagePolicy::kKeepClean;
   int64_t workers = 1;
   bool update = false;  ///< accept that sources changed, and decode what changed
   int64_t shard_bytes = 64 << 20, shard_samples = 1024;
@@ -32,11 +34,15 @@ struct IngestResult {
   int64_t ignored_files = 0;
   int64_t resumed = 0;        ///< clips that an earlier run had decided
   int64_t reused = 0;         ///< clips after a change, taken from the earlier data set without decoding
+  int64_t undecided = 0;      ///< clips without a verdict: the data set is not sealed
   bool was_complete = false;  ///< the data set was there already, and the sources are the same
 };
 
+/// Clips that the watchdog stops stay undecided in the journal: the data set is not sealed, and the next run
+/// decides them and writes again what follows them.
 /// Throws: UsageError for paths and values that can't be; Error when sources changed (listing them), when the
-/// data set was begun with other options, when nothing is there, when the disk is full.
+/// data set was begun with other options, when nothing is there, when the disk is full, when a clip is
+/// damaged and the policy is kFail.
 IngestResult ingest(const IngestRequest& request, const std::function<void(const IngestProgress&)>& progress);
 
 }  // namespace zoetrope

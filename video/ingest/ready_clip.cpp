@@ -9,12 +9,17 @@
 namespace zoetrope {
 
 void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
+  if (decoded.undecided) {
+    out.entry.verdict = "undecided";
+    out.entry.reason = decoded.refused;
+    return;
+  }
   out.entry.facts = decoded.facts;
   out.entry.has_facts = !decoded.facts.container.empty();
   out.entry.found_damage = decoded.found_damage;
   if (!decoded.refused.empty()) {
     out.entry.verdict = "refused";
-    out.entry.reason = decoded.refused;
+    out.entry.reason = printable_name(decoded.refused);  // it may quote bytes of the file
     return;
   }
   Clip& clip = decoded.clip;
@@ -34,7 +39,8 @@ void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
   for (const FrameSource& source : clip.sources) used.insert(source.source_index);
   out.entry.facts.used = int64_t(used.size());
   out.entry.verdict = cuts.empty() ? "kept" : "trimmed";
-  for (const std::string& cut : cuts) out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + cut;
+  for (const std::string& cut : cuts)
+    out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + printable_name(cut);
   clip.name = out.entry.name;
   out.tokens = tokenize(clip, patch);
   clip.pixels.clear();

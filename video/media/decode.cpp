@@ -14,7 +14,20 @@ std::vector<DecodedClip> refuse_all(const std::string& reason, const SourceFacts
   DecodedClip refused;
   refused.refused = reason;
   refused.facts = facts;
+  refused.found_damage = facts.damaged > 0;
   return std::vector<DecodedClip>(count, refused);
+}
+
+std::vector<DecodedClip> refuse_as_damaged(std::vector<DecodedClip> clips) {
+  for (DecodedClip& clip : clips) clip.found_damage = true;
+  return clips;
+}
+
+std::vector<DecodedClip> leave_undecided(const std::string& reason, size_t count) {
+  DecodedClip undecided;
+  undecided.refused = reason;
+  undecided.undecided = true;
+  return std::vector<DecodedClip>(count, undecided);
 }
 
 }  // namespace
@@ -30,8 +43,14 @@ std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules&
     decoder.emplace(path, rules, all);
     decoder->run();
     return decoder->results();
+  } catch (const Undecided& error) {
+    return leave_undecided(error.what(), all.size());
+  } catch (const DamagedFile& error) {
+    return refuse_as_damaged(refuse(error.what()));
   } catch (const Error& error) { return refuse(error.what()); } catch (const std::bad_alloc&) {
-    return refuse("out of memory while decoding; lower --workers, --max-seconds or --area");
+    // What a file may ask for is checked before; so this says something about the machine.
+    return leave_undecided("out of memory while decoding; lower --workers, --max-seconds or --area",
+                           all.size());
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "video/clip.h"
+#include "video/media/limits.h"
 #include "video/media/ratio.h"
 #include "video/pixels/resize.h"
 #include "video/store/manifest.h"
@@ -32,6 +33,8 @@ struct DecodeRules {
   double fps = 8;
   double max_seconds = 10;             ///< of each window
   int64_t max_clip_bytes = 1ll << 30;  ///< a clip of more RGB bytes is an error, not an out-of-memory kill
+  DecodeLimits limits;
+  double clip_seconds = 3600;  ///< wall clock after which a file stays undecided
 };
 
 /// One window of a file.
@@ -40,11 +43,13 @@ struct DecodedClip {
   std::string refused;            ///< reason, empty when the clip is usable
   std::vector<std::string> cuts;  ///< what was cut and why
   bool found_damage = false;
+  bool undecided = false;  ///< `refused` says why there is no verdict
   SourceFacts facts;
 };
 
 /// Decodes all windows of a file in one pass. Never throws for what is wrong with the file: that is a
-/// verdict. `windows` empty: the whole file. Memory: the clips, a few decoded frames.
+/// verdict. `windows` empty: the whole file. Memory: the clips, a few decoded frames. Cost: bounded by
+/// `rules.limits`, see Note [limits and clocks].
 std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
                                      const std::vector<Window>& windows = {});
 

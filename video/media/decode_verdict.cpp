@@ -29,16 +29,19 @@ void describe_cuts(const DecodeOutcome& outcome, const WindowSampler& sampler, D
         "decode errors (", facts.damaged, " in ", facts.packets, " packets",
         first.empty() ? "" : ", first: " + first, "): the longest run of sound frames is kept, from ",
         sampler.sources().front().source_seconds, " s to ", sampler.sources().back().source_seconds, " s"));
-  const bool cut_file = !end.empty() || (outcome.declares_exactly && facts.declared > facts.packets);
+  const bool cut_file =
+      !end.empty() || (outcome.declares_exactly && outcome.limit.empty() && facts.declared > facts.packets);
   if (cut_file)
     out.cuts.push_back(
         join_message("the file ends early: ", facts.packets, " packets",
                      facts.declared > 0 ? join_message(" of ", facts.declared, " declared frames") : "",
                      end.empty() ? "" : " (" + end + ")"));
   out.found_damage = facts.damaged > 0 || cut_file;
-  if (outcome.converter.size_changed())
+  if (!outcome.changes.empty()) out.cuts.push_back(outcome.changes);
+  else if (outcome.converter.size_changed())
     out.cuts.push_back(
-        "the picture's size or rotation changes within the file; later pictures are fitted to the first");
+        "the picture's rotation changes within the file; later pictures are fitted to the first");
+  if (!outcome.limit.empty()) out.cuts.push_back("the counts end before the file does: " + outcome.limit);
   const int64_t last = outcome.clock.last_end();
   if (sampler.was_limited_by_length(last))
     out.cuts.push_back(join_message("only the first ", outcome.rules.max_seconds, " s (--max-seconds) of ",
@@ -51,7 +54,8 @@ DecodedClip decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler) {
   out.facts = outcome.facts;
   if (sampler.sources().empty()) {
     out.refused = empty_reason(outcome, sampler);
-    out.found_damage = outcome.facts.damaged > 0;
+    out.found_damage = outcome.facts.damaged > 0 || !outcome.end_error.empty() ||
+                       (outcome.facts.packets == 0 && outcome.facts.declared > 0);
     return out;
   }
   describe_cuts(outcome, sampler, out);

@@ -18,6 +18,8 @@ struct DecodeOutcome {
   bool declares_exactly = false;  ///< fewer packets than declared mean a cut file
   std::string end_error;          ///< why reading ended before the file's end; empty when it didn't
   std::string first_error;        ///< of the decoder
+  std::string changes;            ///< of size and format within the file
+  std::string limit;              ///< that ended the counts after all was decoded
 };
 
 /// Why this window has no frame.

@@ -8,15 +8,25 @@ namespace zoetrope {
 
 FileDecoder::FileDecoder(const std::string& path, const DecodeRules& rules,
                          const std::vector<Window>& windows)
-    : file_(path), rules_(rules), facts_(file_.facts()), clock_(file_), shown_(file_, rules, windows) {}
+    : meter_(rules.limits, rules.clip_seconds),
+      file_(path, meter_),
+      rules_(rules),
+      facts_(file_.facts()),
+      clock_(file_),
+      shown_(file_, rules, windows) {}
 
 void FileDecoder::run() { run_linear(); }
 
 void FileDecoder::run_linear() {
   const libav::Packet packet = libav::new_packet();
-  while (file_.read(*packet, end_error_)) {
-    note_packet(*packet);
-    if (!done_) decode(packet.get(), facts_.packets - 1);
+  try {
+    while (file_.read(*packet, end_error_)) {
+      note_packet(*packet);
+      if (!done_) decode(packet.get(), facts_.packets - 1);
+    }
+  } catch (const LimitReached& limit) {
+    if (!done_) throw;
+    limit_ = limit.what();
   }
   decode(nullptr, facts_.packets);
   if (const AVFrame* last = shown_.held()) shown_.show_until(clock_.end_of(*last, shown_.held_place().tick));
@@ -40,7 +50,7 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
   const int64_t tick = packet == nullptr ? AV_NOPTS_VALUE : packet->pts;
   const auto check = [&](int code) {
     if (code >= 0 || code == AVERROR(EAGAIN) || code == AVERROR_EOF) return code;
-    if (code == AVERROR(ENOMEM)) throw std::bad_alloc();
+    if (code == AVERROR(ENOMEM) && memory_is_short()) throw std::bad_alloc();
     const std::string logged = log.take();
     if (first_error_.empty()) first_error_ = logged.empty() ? libav::error_text(code) : logged;
     note_bad(order, tick);
@@ -67,6 +77,8 @@ void FileDecoder::take_frame(AVFrame& frame) {
   const bool damaged = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
   if (damaged) note_bad(time.order, AV_NOPTS_VALUE);
   if (done_) return;
+  meter_.count_frame(libav::picture_bytes(frame));
+  changes_.note(frame);
   if (clock_.advance(time)) ++facts_.out_of_order;
   if (libav::is_interlaced(frame)) ++facts_.interlaced;
   ++facts_.presented;
@@ -89,6 +101,8 @@ void FileDecoder::end_run() {
 
 SourceFacts FileDecoder::facts() const {
   SourceFacts facts = facts_;
+  facts.size_changes = changes_.sizes();
+  facts.format_changes = changes_.formats();
   if (!clock_.started()) return facts;
   const FrameConverter& converter = shown_.converter();
   facts.first_seconds = clock_.seconds(clock_.first_tick());
@@ -107,8 +121,8 @@ SourceFacts FileDecoder::facts() const {
 
 std::vector<DecodedClip> FileDecoder::results() {
   const SourceFacts found = facts();
-  const DecodeOutcome outcome{found,      clock_,      shown_.converter(), rules_, file_.declares_exactly(),
-                              end_error_, first_error_};
+  const DecodeOutcome outcome{found,      clock_,       shown_.converter(), rules_, file_.declares_exactly(),
+                              end_error_, first_error_, changes_.text(),    limit_};
   std::vector<DecodedClip> out;
   for (WindowSampler& sampler : shown_.samplers()) out.push_back(decoded_clip(outcome, sampler));
   return out;

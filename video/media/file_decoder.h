@@ -10,8 +10,10 @@
 #include "video/media/damage_runs.h"
 #include "video/media/decode.h"
 #include "video/media/frame_clock.h"
+#include "video/media/limits.h"
 #include "video/media/media_file.h"
 #include "video/media/shown_frames.h"
+#include "video/media/stream_changes.h"
 
 namespace zoetrope {
 
@@ -34,13 +36,16 @@ class FileDecoder {
   void note_bad(int64_t order, int64_t tick);
   void end_run();
 
+  WorkMeter meter_;
   MediaFile file_;
   const DecodeRules& rules_;
   SourceFacts facts_;
   FrameClock clock_;
   DamageRuns damage_;
   ShownFrames shown_;
+  StreamChanges changes_;
   std::string end_error_, first_error_;
+  std::string limit_;  ///< that ended the counting after all windows were full
   bool done_ = false;  ///< all windows are full
 };
 

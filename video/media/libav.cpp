@@ -1,5 +1,10 @@
 #include "video/media/libav.h"
 
+extern "C" {
+#include <libavutil/imgutils.h>
+}
+
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <new>
@@ -58,6 +63,10 @@ int64_t duration_of(const AVFrame& frame) { return frame.duration; }
 #else
 int64_t duration_of(const AVFrame& frame) { return frame.pkt_duration; }
 #endif
+
+int64_t picture_bytes(const AVFrame& frame) {
+  return std::max(0, av_image_get_buffer_size(AVPixelFormat(frame.format), frame.width, frame.height, 1));
+}
 
 const int32_t* display_matrix_of(const AVStream& stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)

@@ -42,6 +42,8 @@ Packet new_packet();
 bool is_key(const AVFrame& frame);
 bool is_interlaced(const AVFrame& frame);
 int64_t duration_of(const AVFrame& frame);
+/// Bytes of a decoded picture without padding.
+int64_t picture_bytes(const AVFrame& frame);
 /// The stream's display matrix (9 numbers), or null.
 const int32_t* display_matrix_of(const AVStream& stream);
 

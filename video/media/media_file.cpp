@@ -24,24 +24,6 @@ constexpr const char* kAllowedFormats[] = {
     "ppm_pipe", "pgm_pipe",  "pbm_pipe",     "pam_pipe", "qoi_pipe",  "jpegxl_pipe", "dpx_pipe",
     "exr_pipe", "sgi_pipe",  "pcx_pipe"};
 
-int read_file_bytes(void* opaque, uint8_t* buffer, int size) {
-  const int file = *static_cast<int*>(opaque);
-  ssize_t n;
-  do n = read(file, buffer, size_t(size));
-  while (n < 0 && errno == EINTR);
-  return n == 0 ? AVERROR_EOF : n < 0 ? AVERROR(errno) : int(n);
-}
-
-int64_t seek_file(void* opaque, int64_t offset, int whence) {
-  const int file = *static_cast<int*>(opaque);
-  if (whence == AVSEEK_SIZE) {
-    struct stat status;
-    return fstat(file, &status) == 0 ? int64_t(status.st_size) : AVERROR(errno);
-  }
-  const off_t at = lseek(file, offset, whence & ~AVSEEK_FORCE);
-  return at < 0 ? AVERROR(errno) : int64_t(at);
-}
-
 int refuse_open(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
 
 /// First of the comma-joined names by which libav knows a demuxer.
@@ -65,6 +47,28 @@ std::string with_log(int code, libav::LogCatcher& log) {
   const std::string logged = log.take();
   return logged.empty() ? libav::error_text(code) : logged + " (" + libav::error_text(code) + ")";
 }
+
+/// Asked by libav's own loops.
+int is_late(void* meter) { return static_cast<WorkMeter*>(meter)->is_late() ? 1 : 0; }
+
+/// Options for each stream's decoder while the file is probed.
+class ProbeOptions {
+ public:
+  ProbeOptions(unsigned streams, int64_t max_pixels) : options_(streams, nullptr) {
+    for (AVDictionary*& each : options_) av_dict_set_int(&each, "max_pixels", max_pixels, 0);
+  }
+  ~ProbeOptions() {
+    for (AVDictionary*& each : options_) av_dict_free(&each);
+  }
+  ProbeOptions(const ProbeOptions&) = delete;
+  ProbeOptions& operator=(const ProbeOptions&) = delete;
+  AVDictionary** data() { return options_.empty() ? nullptr : options_.data(); }
+
+ private:
+  std::vector<AVDictionary*> options_;
+};
+
+constexpr const char* kEmptyFile = "an empty file (0 bytes)";
 
 /// Whether the first bytes hold no control characters but white space.
 bool looks_like_text(const std::string& path) {
@@ -90,15 +94,45 @@ std::string unreadable_reason(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return join_message("can't be read: ", std::strerror(errno));
   close(file);
-  return target.st_size == 0 ? "an empty file (0 bytes)" : "";
+  return target.st_size == 0 ? kEmptyFile : "";
 }
 
-MediaFile::MediaFile(const std::string& path) {
+int MediaFile::read_bytes(void* opaque, uint8_t* buffer, int size) {
+  const Bytes& bytes = *static_cast<Bytes*>(opaque);
+  if (!bytes.meter->may_read(size)) return AVERROR_EXIT;
+  ssize_t n;
+  do n = ::read(bytes.file, buffer, size_t(size));
+  while (n < 0 && errno == EINTR);
+  return n == 0 ? AVERROR_EOF : n < 0 ? AVERROR(errno) : int(n);
+}
+
+int64_t MediaFile::seek_bytes(void* opaque, int64_t offset, int whence) {
+  const int file = static_cast<Bytes*>(opaque)->file;
+  if (whence == AVSEEK_SIZE) {
+    struct stat status;
+    return fstat(file, &status) == 0 ? int64_t(status.st_size) : AVERROR(errno);
+  }
+  const off_t at = lseek(file, offset, whence & ~AVSEEK_FORCE);
+  return at < 0 ? AVERROR(errno) : int64_t(at);
+}
+
+/// A limit comes before what followed from it, and a lack of memory says nothing about the file.
+void MediaFile::fail(int code, const std::string& what, libav::LogCatcher& log) const {
+  bytes_.meter->check();
+  if (code == AVERROR(ENOMEM) && memory_is_short()) throw std::bad_alloc();
+  throw DamagedFile(what + ": " + with_log(code, log));
+}
+
+MediaFile::MediaFile(const std::string& path, WorkMeter& meter) : bytes_{-1, &meter} {
+  static const bool limited = (av_max_alloc(size_t(kLargestAllocation)), true);
+  (void)limited;
   try {
     const std::string reason = unreadable_reason(path);
+    if (reason == kEmptyFile) throw DamagedFile(reason);
     ZT_REQUIRE(reason.empty(), reason);
-    file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    ZT_REQUIRE(file_ >= 0, "can't be read: ", std::strerror(errno));
+    bytes_.file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    ZT_REQUIRE(bytes_.file >= 0, "can't be read: ", std::strerror(errno));
+    meter.set_file_bytes(seek_bytes(&bytes_, 0, AVSEEK_SIZE));
     probe(path);
     choose_stream();
     open_decoder();
@@ -117,21 +151,22 @@ void MediaFile::close_all() {
     av_freep(&reader_->buffer);
     avio_context_free(&reader_);
   }
-  if (file_ >= 0) close(file_);
-  file_ = -1;
+  if (bytes_.file >= 0) close(bytes_.file);
+  bytes_.file = -1;
 }
 
 void MediaFile::probe(const std::string& path) {
   constexpr int kBuffer = 64 << 10;
   libav::LogCatcher log;
-  reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &file_, read_file_bytes,
-                               nullptr, seek_file);
+  reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &bytes_, read_bytes,
+                               nullptr, seek_bytes);
   format_ = avformat_alloc_context();
   if (reader_ == nullptr || format_ == nullptr) throw std::bad_alloc();
   const std::string name = std::filesystem::path(path).filename();
   const AVInputFormat* found = nullptr;
   // By content alone: a name's ending proves nothing, and "image2" would read numbered neighbours.
   int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
+  bytes_.meter->check();
   ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path)
                                                 ? "the content is text, not a video or picture"
                                                 : "the content is no video or picture that libav knows");
@@ -141,10 +176,13 @@ void MediaFile::probe(const std::string& path) {
   format_->flags |= AVFMT_FLAG_CUSTOM_IO;
   format_->io_open = refuse_open;
   format_->protocol_whitelist = av_strdup("file");
+  format_->interrupt_callback = {is_late, bytes_.meter};
   code = avformat_open_input(&format_, name.c_str(), found, nullptr);
-  ZT_REQUIRE(code >= 0, "can't be opened as ", short_name(*found), ": ", with_log(code, log));
-  code = avformat_find_stream_info(format_, nullptr);
-  ZT_REQUIRE(code >= 0, "no stream information: ", with_log(code, log));
+  if (code < 0) fail(code, "can't be opened as " + short_name(*found), log);
+  ProbeOptions options(format_->nb_streams, bytes_.meter->limits().max_pixels);
+  code = avformat_find_stream_info(format_, options.data());
+  if (code < 0) fail(code, "no stream information", log);
+  bytes_.meter->check();
   still_ = short_name(*found).ends_with("_pipe");
   declares_exactly_ = short_name(*found) == "mov";
 }
@@ -176,6 +214,7 @@ void MediaFile::choose_stream() {
 void MediaFile::open_decoder() {
   libav::LogCatcher log;
   const AVCodecParameters& parameters = *stream_->codecpar;
+  bytes_.meter->require_size(parameters.width, parameters.height);
   const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
   ZT_REQUIRE(codec != nullptr, "no decoder for ", avcodec_get_name(parameters.codec_id),
              " in this build of libavcodec");
@@ -187,8 +226,9 @@ void MediaFile::open_decoder() {
   decoder_->pkt_timebase = stream_->time_base;
   // Streams that don't state their reorder depth then come out in order from the first frame on.
   if (codec->id == AV_CODEC_ID_H264) decoder_->strict_std_compliance = FF_COMPLIANCE_STRICT;
+  decoder_->max_pixels = bytes_.meter->limits().max_pixels;
   const int code = avcodec_open2(decoder_.get(), codec, nullptr);
-  ZT_REQUIRE(code >= 0, "can't open the decoder ", codec->name, ": ", with_log(code, log));
+  if (code < 0) fail(code, join_message("can't open the decoder ", codec->name), log);
   decoding_times_only_ = short_name(*format_->iformat) == "avi" && parameters.video_delay > 0;
 }
 
@@ -197,6 +237,7 @@ bool MediaFile::read(AVPacket& packet, std::string& error) {
   for (;;) {
     av_packet_unref(&packet);
     const int code = av_read_frame(format_, &packet);
+    bytes_.meter->check();
     if (code == AVERROR(EAGAIN)) continue;
     if (code < 0) {
       error = log.take();
@@ -204,6 +245,7 @@ bool MediaFile::read(AVPacket& packet, std::string& error) {
       if (error.empty() && reader_->error < 0) error = libav::error_text(reader_->error);
       return false;
     }
+    bytes_.meter->count_packet();
     if (packet.stream_index == stream_->index) return true;
   }
 }

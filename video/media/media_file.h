@@ -7,20 +7,22 @@
 #include <string>
 
 #include "video/media/libav.h"
+#include "video/media/limits.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
 
 class MediaFile {
  public:
-  /// Opens the file and its decoder. Throws: Error whose text is the reason to refuse the file.
-  explicit MediaFile(const std::string& path);
+  /// Opens the file and its decoder. All work is counted by `meter`, which must outlive this.
+  /// Throws: Error whose text is the reason to refuse the file; DamagedFile, LimitReached, Undecided.
+  MediaFile(const std::string& path, WorkMeter& meter);
   ~MediaFile();
   MediaFile(const MediaFile&) = delete;
   MediaFile& operator=(const MediaFile&) = delete;
 
   /// Next packet of the video stream; false at the end. `error` is set when the file ends other than by its
-  /// end.
+  /// end. Throws: LimitReached, Undecided.
   bool read(AVPacket& packet, std::string& error);
   AVStream& stream() const { return *stream_; }
   AVCodecContext& decoder() const { return *decoder_; }
@@ -40,7 +42,16 @@ class MediaFile {
   void choose_stream();
   void open_decoder();
 
-  int file_ = -1;
+  [[noreturn]] void fail(int code, const std::string& what, libav::LogCatcher& log) const;
+
+  struct Bytes {
+    int file = -1;
+    WorkMeter* meter = nullptr;
+  };
+  static int read_bytes(void* bytes, uint8_t* buffer, int size);
+  static int64_t seek_bytes(void* bytes, int64_t offset, int whence);
+
+  Bytes bytes_;
   AVIOContext* reader_ = nullptr;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;

@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "core/content_hash.h"
 #include "core/files.h"
+#include "core/shallow_json.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
 
@@ -69,7 +70,9 @@ std::string dataset_json_text(const DatasetRules& rules, const std::vector<Shard
 DatasetSummary read_dataset_json(const std::string& folder) {
   const std::string path = folder + "/dataset.json";
   try {
-    const Json json = Json::parse(read_file(path));
+    const std::string text = read_file(path);
+    require_shallow_json(text, "'" + path + "'");
+    const Json json = Json::parse(text);
     ZT_REQUIRE(json.at("format") == "zoetrope data set" && json.at("version") == kVersion, "'", path,
                "': format '", json.at("format").dump(), "' version ", json.at("version").dump(),
                ", this program reads version ", kVersion, "; ingest the clips again");

@@ -142,6 +142,21 @@ void DatasetWriter::append_refused(ManifestEntry entry) {
   pending_.push_back(std::move(entry));
 }
 
+void DatasetWriter::append_undecided(ManifestEntry entry) {
+  ZT_CHECK(entry.undecided(), "'", entry.name, "' has a verdict");
+  pending_.push_back(std::move(entry));
+}
+
+int64_t DatasetWriter::first_undecided() const {
+  for (size_t i = 0; i < decided_.size(); ++i)
+    if (decided_[i].undecided()) return int64_t(i);
+  return -1;
+}
+
+void DatasetWriter::pause() {
+  if (!pending_.empty()) close_batch();
+}
+
 void DatasetWriter::close_batch() {
   JournalBatch batch{int64_t(decided_.size() + pending_.size()), shard_.num_samples() > 0, {}};
   if (batch.has_shard) {
@@ -161,7 +176,8 @@ void DatasetWriter::close_batch() {
 }
 
 void DatasetWriter::seal() {
-  if (!pending_.empty()) close_batch();
+  pause();
+  ZT_CHECK(first_undecided() < 0, "clip ", first_undecided(), " is undecided");
   std::string manifest;
   for (const ManifestEntry& entry : decided_) manifest += manifest_line(entry) + "\n";
   // Shards that a longer earlier run left behind are no part of this data set.

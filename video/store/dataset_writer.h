@@ -43,6 +43,13 @@ class DatasetWriter {
   void append(ManifestEntry entry, const Clip& clip, const std::string& caption, const Tokens& tokens);
   /// Adds the line of a refused source.
   void append_refused(ManifestEntry entry);
+  /// Adds the line of a source without a verdict: the data set then can't be sealed before `forget_after`
+  /// took it back.
+  void append_undecided(ManifestEntry entry);
+  /// Index of the first undecided entry that an earlier run left, -1 when there is none.
+  int64_t first_undecided() const;
+  /// Puts what was appended on disk, for a run that ends without sealing.
+  void pause();
   /// Finishes: manifest.jsonl and dataset.json appear, the journal goes.
   void seal();
 

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
+#include "core/shallow_json.h"
 
 namespace zoetrope {
 namespace {
@@ -26,9 +27,10 @@ std::string batch_text(const std::vector<ManifestEntry>& entries, const JournalB
 
 /// Takes one line into the journal; false when the line is torn or foreign.
 bool take_line(const std::string& line, Journal& journal) {
-  const Json json = Json::parse(line, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return false;
   try {
+    require_shallow_json(line, "journal");
+    const Json json = Json::parse(line);
+    if (!json.is_object()) return false;
     if (json.contains("batch_end")) {
       JournalBatch batch{int64_t(journal.entries.size()), !json.at("batch_end").is_null(), {}};
       if (batch.has_shard) batch.shard = parse_shard_record(json.at("batch_end").dump());
@@ -48,9 +50,10 @@ Journal read_journal(const std::string& folder) {
   const std::string path = journal_path(folder), text = read_file(path);
   Journal journal;
   size_t at = text.find('\n');
+  require_shallow_json(std::string_view(text).substr(0, at), "'" + path + "'");
   const Json first = Json::parse(text.substr(0, at), nullptr, false);
-  ZT_REQUIRE(at != std::string::npos && first.is_object() && first.value("zoetrope_ingest", 0) == 1 &&
-                 first.contains("rules"),
+  ZT_REQUIRE(at != std::string::npos && first.is_object() && first.contains("zoetrope_ingest") &&
+                 first["zoetrope_ingest"] == 1 && first.contains("rules"),
              "'", path, "' is not the journal of an unfinished data set; remove it or choose another folder");
   journal.rules = first.at("rules").dump();
   for (++at; at < text.size();) {

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/files.h"
+#include "core/shallow_json.h"
 
 namespace zoetrope {
 namespace {
@@ -26,7 +27,9 @@ Json json_of(const SourceFacts& f) {
             {"presented", f.presented},
             {"used", f.used},
             {"interlaced", f.interlaced},
-            {"out_of_order", f.out_of_order}}},
+            {"out_of_order", f.out_of_order},
+            {"size_changes", f.size_changes},
+            {"format_changes", f.format_changes}}},
           {"coded_size", {f.width, f.height}},
           {"shown_size", {f.shown_width, f.shown_height}},
           {"pixel_aspect", f.pixel_aspect},
@@ -58,6 +61,8 @@ SourceFacts facts_of(const Json& j) {
   f.used = counts.at("used");
   f.interlaced = counts.at("interlaced");
   f.out_of_order = counts.at("out_of_order");
+  f.size_changes = counts.value("size_changes", int64_t(0));
+  f.format_changes = counts.value("format_changes", int64_t(0));
   f.width = j.at("coded_size").at(0);
   f.height = j.at("coded_size").at(1);
   f.shown_width = j.at("shown_size").at(0);
@@ -134,7 +139,7 @@ std::string manifest_line(const ManifestEntry& entry, bool with_clock) {
                     {"hash", entry.source_hash},
                     {"caption_hash", entry.caption_hash}};
   if (with_clock) line["modified_ns"] = entry.modified_ns;
-  if (!entry.refused()) {
+  if (entry.has_sample()) {
     line["shard"] = entry.shard;
     line["row"] = entry.row;
     line["frames"] = entry.num_frames;
@@ -147,6 +152,7 @@ std::string manifest_line(const ManifestEntry& entry, bool with_clock) {
 }
 
 ManifestEntry parse_manifest_line(const std::string& text, const std::string& where) {
+  require_shallow_json(text, where);
   try {
     const Json line = Json::parse(text);
     ManifestEntry entry;
@@ -160,7 +166,7 @@ ManifestEntry parse_manifest_line(const std::string& text, const std::string& wh
     entry.source_hash = source.at("hash");
     entry.caption_hash = source.at("caption_hash");
     entry.modified_ns = line.value("modified_ns", int64_t(0));
-    if (!entry.refused()) {
+    if (entry.has_sample()) {
       entry.shard = line.at("shard");
       entry.row = line.at("row");
       entry.num_frames = line.at("frames");

@@ -17,12 +17,13 @@ struct SourceFacts {
   std::string container, codec;
   int64_t declared = -1;  ///< frames that the header promises
   int64_t packets = 0, decoded = 0, damaged = 0;
-  int64_t presented = 0;                      ///< decoded frames with a place on the timeline
-  int64_t used = 0;                           ///< different source frames in the data set
-  int64_t interlaced = 0;                     ///< frames flagged as two fields; not deinterlaced
-  int64_t out_of_order = 0;                   ///< timestamps that went backwards; such frames follow at once
-  int64_t width = 0, height = 0;              ///< coded size
-  int64_t shown_width = 0, shown_height = 0;  ///< after pixel aspect and rotation
+  int64_t presented = 0;     ///< decoded frames with a place on the timeline
+  int64_t used = 0;          ///< different source frames in the data set
+  int64_t interlaced = 0;    ///< frames flagged as two fields; not deinterlaced
+  int64_t out_of_order = 0;  ///< timestamps that went backwards; such frames follow at once
+  int64_t size_changes = 0, format_changes = 0;  ///< within the file
+  int64_t width = 0, height = 0;                 ///< coded size
+  int64_t shown_width = 0, shown_height = 0;     ///< after pixel aspect and rotation
   std::string pixel_aspect = "1:1";
   int rotation = 0;  ///< degrees clockwise
   bool mirrored = false;
@@ -39,7 +40,7 @@ struct SourceFacts {
 /// One line: one source clip.
 struct ManifestEntry {
   std::string name;
-  std::string verdict;        ///< kept, trimmed, refused
+  std::string verdict;        ///< kept, trimmed, refused; undecided in the journal of an unfinished ingest
   std::string reason;         ///< what was cut, or why it was refused; several are joined by "; "
   bool found_damage = false;  ///< something was wrong with the file: ingest then ends with exit code 1
   bool skipped = false;       ///< refused at the user's wish: no reason for exit code 1
@@ -53,6 +54,8 @@ struct ManifestEntry {
   int64_t num_frames = 0, height = 0, width = 0, num_tokens = 0;
   std::array<int64_t, 3> grid{};
   bool refused() const { return verdict == "refused"; }
+  bool undecided() const { return verdict == "undecided"; }
+  bool has_sample() const { return !refused() && !undecided(); }
 };
 
 /// A finished shard as dataset.json lists it.

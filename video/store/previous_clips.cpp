@@ -66,6 +66,10 @@ void remember_clips(const std::string& folder, std::vector<ManifestEntry> entrie
     for (const ManifestEntry& entry : *some)
       if ((some == &entries) == (newer.count(entry.name) > 0) && !entry.refused())
         text += manifest_line(entry) + "\n";
+  // A shard of before that never came into the cache is gone once another has its name.
+  std::erase_if(list.shards, [&](const ShardRecord& old) {
+    return cached.count(old.file) > 0 && !fs::exists(previous_path(folder) + "/" + cached_name(old));
+  });
   list.shards.insert(list.shards.end(), shards.begin(), shards.end());
   for (const ShardRecord& shard : list.shards)
     text += Json{{"old_shard", Json::parse(shard_record_text(shard))}}.dump() + "\n";

@@ -42,6 +42,15 @@ void write_texts(ShardImage& image, const std::string& bytes_name, const std::st
   image.write(offsets_name, offsets);
 }
 
+/// Whether three positive numbers have this product, without overflow.
+bool is_product(const int64_t* factors, int64_t product) {
+  for (int i = 0; i < 3; ++i) {
+    if (factors[i] < 1 || product % factors[i] != 0) return false;
+    product /= factors[i];
+  }
+  return product == 1;
+}
+
 std::vector<int64_t> read_integers(const ShardFile& file, const std::string& name) {
   const Tensor values = file.read(name, DType::kI64);
   return {values.data<int64_t>(), values.data<int64_t>() + values.size()};
@@ -146,8 +155,10 @@ ShardReader::ShardReader(const std::string& path) : file_(path) {
              version.empty() ? -1 : version[0], ", this program reads ", kVersion,
              "; ingest the clips again");
   const auto patch = read_integers(file_, "patch");
-  ZT_REQUIRE(patch.size() == 3 && patch[0] > 0 && patch[1] > 0 && patch[2] > 0, "'", path,
-             "': 'patch' doesn't hold three sizes; the shard is damaged");
+  constexpr int64_t kLargestSide = 1 << 16;  // so that a token's size can't overflow
+  bool good = patch.size() == 3;
+  for (const int64_t side : patch) good = good && side > 0 && side <= kLargestSide;
+  ZT_REQUIRE(good, "'", path, "': 'patch' doesn't hold three sizes; the shard is damaged");
   patch_ = {patch[0], patch[1], patch[2]};
   read_samples();
 }
@@ -181,7 +192,7 @@ void ShardReader::read_samples() {
                        ""};
     sample.hash.assign(reinterpret_cast<const char*>(hashes.row<uint8_t>(i)), size_t(kHashLetters));
     ZT_REQUIRE(s[0] >= 1 && s[1] >= 1 && s[2] >= 1 && grid_of(s[0], s[1], s[2], patch_) == sample.grid &&
-                   sample.num_tokens == g[0] * g[1] * g[2],
+                   is_product(g, sample.num_tokens),
                "'", path(), "': sample '", sample.name,
                "' has a grid that doesn't fit its size; the shard is damaged");
     num_frames += sample.num_frames;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/check.h"
+#include "video/store/shard_layout.h"
 
 namespace zoetrope {
 namespace {
@@ -99,7 +100,10 @@ Handle creation_properties() {
 }
 
 Handle open_dataset(hid_t file, const std::string& path, const std::string& name) {
-  return {require(H5Dopen2(file, name.c_str(), H5P_DEFAULT), path, "open '" + name + "'"), H5Dclose};
+  shard_layout::require_own_link(file, path, name);
+  Handle dataset(require(H5Dopen2(file, name.c_str(), H5P_DEFAULT), path, "open '" + name + "'"), H5Dclose);
+  shard_layout::require_plain(file, dataset, path, name);
+  return dataset;
 }
 
 /// Extents of a data set of one or two dimensions; a missing second one is 0.
