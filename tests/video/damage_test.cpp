@@ -106,6 +106,24 @@ TEST_F(Damage, NoiseInsidePacketsIsCountedAndNeverTrained) {
   EXPECT_GT(decode("spot.mp4").clip.num_frames, 40);
 }
 
+TEST_F(Damage, PatchedPicturesAreNotTrained) {
+  for (const char* name : {"p.jpg", "p.gif", "p.tiff", "p.png", "p.webp"}) {
+    make_source("testsrc2=s=256x192:r=5", "-frames:v 1 -update 1", name);
+    const DecodedClip sound = decode(name);
+    EXPECT_EQ(sound.refused, "") << name;
+    EXPECT_FALSE(sound.found_damage) << name << ": " << (sound.cuts.empty() ? "" : sound.cuts[0]);
+    const std::string whole = read_file(path(name));
+    write_text(path("cut-" + std::string(name)), whole.substr(0, whole.size() * 6 / 10));
+    const DecodedClip cut = decode("cut-" + std::string(name));
+    EXPECT_NE(cut.refused, "") << name;
+    EXPECT_TRUE(cut.found_damage) << name << ": " << cut.refused;
+  }
+  std::string bytes = read_file(path("p.jpg"));
+  testing_support::scramble(bytes, 50, 51);
+  write_text(path("spot.jpg"), bytes);
+  EXPECT_TRUE(decode("spot.jpg").found_damage);
+}
+
 TEST_F(Damage, ChangesOfSizeAndFormatWithinAFileAreConvertedAndSaid) {
   make_source("testsrc2=s=320x240:r=25:d=1", "-c:v libx264 -bf 0", "a.h264");
   make_source("testsrc2=s=160x120:r=25:d=1", "-c:v libx264 -bf 0", "b.h264");

@@ -42,6 +42,7 @@ class Decode : public testing::Test {
       const DecodedClip decoded = decode(name, fps);
       ASSERT_EQ(decoded.refused, "") << name;
       EXPECT_EQ(decoded.facts.presented, presented) << name;
+      EXPECT_FALSE(decoded.found_damage) << name << ": " << (decoded.cuts.empty() ? "" : decoded.cuts[0]);
       const Clip& clip = decoded.clip;
       ASSERT_EQ(clip.width, width) << name;
       ASSERT_EQ(clip.height, height) << name;

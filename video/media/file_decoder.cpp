@@ -49,9 +49,11 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
   libav::LogCatcher log;
   const int64_t tick = packet == nullptr ? AV_NOPTS_VALUE : packet->pts;
   const auto check = [&](int code) {
-    if (code >= 0 || code == AVERROR(EAGAIN) || code == AVERROR_EOF) return code;
     if (code == AVERROR(ENOMEM) && memory_is_short()) throw std::bad_alloc();
+    const bool failed = code < 0 && code != AVERROR(EAGAIN) && code != AVERROR_EOF;
+    // Many decoders patch over damage, without a word but in the log.
     const std::string logged = log.take();
+    if (!failed && logged.empty()) return code;
     if (first_error_.empty()) first_error_ = logged.empty() ? libav::error_text(code) : logged;
     note_bad(order, tick);
     return code;
@@ -65,8 +67,8 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
       ++failures;
       continue;
     }
-    if (first_error_.empty()) first_error_ = log.take();
     take_frame(*frame);
+    log.take();  // what the conversion said
   }
 }
 

@@ -6,6 +6,7 @@ extern "C" {
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -16,10 +17,16 @@ namespace {
 
 thread_local std::string* caught_message = nullptr;
 
+// Words of errors that concern no pixel.
+constexpr const char* kNotes[] = {"APP fields", "EXIF", "Exif",        "ICC",
+                                  "iCCP",       "SEI",  "TIFF header", "supported tag"};
+
 void catch_message(void*, int level, const char* format, va_list arguments) {
   if (level > AV_LOG_ERROR || caught_message == nullptr || !caught_message->empty()) return;
   char text[512];
   std::vsnprintf(text, sizeof text, format, arguments);
+  for (const char* note : kNotes)
+    if (std::strstr(text, note) != nullptr) return;
   *caught_message = text;
   while (!caught_message->empty() && (caught_message->back() == '\n' || caught_message->back() == ' '))
     caught_message->pop_back();

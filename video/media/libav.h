@@ -48,6 +48,7 @@ int64_t picture_bytes(const AVFrame& frame);
 const int32_t* display_matrix_of(const AVStream& stream);
 
 /// Catches what libav logs as an error on this thread while the object lives, and keeps libav from printing.
+/// Errors in what lies beside the picture (EXIF, colour profiles, other notes) are left out.
 class LogCatcher {
  public:
   LogCatcher();
