@@ -2,25 +2,33 @@
 // `inspect`.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "tools/reason_codes.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
 
-struct IngestCounts {
-  int64_t kept = 0, trimmed = 0, refused = 0, skipped = 0, damaged = 0;  ///< skipped are among refused
-  int64_t tokens = 0, frames = 0;
-  std::map<std::string, int64_t> refusals;  ///< first words of reasons
+/// Clips that were refused or trimmed for one kind of reason.
+struct ReasonCount {
+  std::string code, kind;
+  int64_t clips = 0;
+  std::string clip, text;  ///< the first of them, and what its line says, with the arithmetic
 };
 
-/// Counts the lines of a manifest by verdict.
+struct IngestCounts {
+  int64_t kept = 0, trimmed = 0, refused = 0, skipped = 0, damaged = 0;  ///< skipped are among refused
+  int64_t undecided = 0;  ///< only while an ingest is unfinished
+  int64_t tokens = 0, frames = 0;
+  std::vector<ReasonCount> refusals, cuts;  ///< most clips first; a clip may have several cuts
+};
+
+/// Counts the lines of a manifest by verdict and reason.
 IngestCounts count_verdicts(const std::vector<ManifestEntry>& entries);
-/// Counts, reasons and a histogram of lengths, as text of several lines.
-std::string counts_text(const IngestCounts& counts, const std::vector<ManifestEntry>& entries);
-/// The same as one JSON object.
+/// Counts, reasons and a histogram of lengths, as text of several lines. `fps`: of the data set.
+std::string counts_text(const IngestCounts& counts, const std::vector<ManifestEntry>& entries, double fps);
+/// The same as one JSON object, with a list of all refused clips.
 std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries);
 /// Frames of kept clips in classes that double: "1", "2-3", "4-7", ...
 std::vector<std::pair<std::string, int64_t>> length_histogram(const std::vector<ManifestEntry>& entries);

@@ -25,7 +25,14 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 18px;margin:0}dt{c
 th,td{padding:5px 7px;text-align:left;border-bottom:1px solid var(--grid);white-space:nowrap}
 th{color:var(--soft);font-weight:600;white-space:normal;line-height:1.25;border-bottom-color:var(--rule);vertical-align:bottom}.n{text-align:right}
 tr.marked td{background:var(--mark);font-weight:600}td.bar{width:150px;min-width:110px;padding:0 7px;height:27px}
-td.bar svg{display:block;width:100%;height:27px}
+td.bar svg{display:block;width:100%;height:27px}td.long{white-space:normal;overflow-wrap:anywhere;min-width:130px}
+.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(310px,100%),1fr));gap:12px 22px}
+.charts h3{margin:12px 0 0}.charts p{margin:0;font-size:13px}
+.strips{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(330px,100%),1fr));gap:16px 18px;align-items:start}
+figure{margin:0;min-width:0}figure img{display:block;width:100%;height:auto;max-height:150px;object-fit:contain;object-position:left}
+figcaption{font-size:13px;line-height:1.35;margin-top:4px;overflow-wrap:anywhere}figcaption b{font-weight:600}
+.parts{display:block;width:100%;height:14px;margin:2px 0 10px;border-radius:4px}
+h1{overflow-wrap:anywhere}li{overflow-wrap:anywhere}
 .chart{display:block;width:100%;height:auto;margin:4px 0}.tick{font-size:12px;fill:var(--soft)}
 .mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--grid);fill:none}
 .bound{stroke:var(--bound);stroke-width:1.5;stroke-dasharray:4 3;fill:none}.boundtext{fill:var(--ink)}
@@ -63,7 +70,10 @@ std::string html_table(const std::vector<std::string>& heading,
   for (size_t r = 0; r < rows.size(); ++r) {
     html += int(r) == marked ? "<tr class=\"marked\">" : "<tr>";
     for (const HtmlCell& cell : rows[r]) {
-      html += cell.is_html ? "<td class=\"bar\">" : cell.is_number ? "<td class=\"n\">" : "<td>";
+      html += cell.is_long     ? "<td class=\"long\">"
+              : cell.is_html   ? "<td class=\"bar\">"
+              : cell.is_number ? "<td class=\"n\">"
+                               : "<td>";
       html += (cell.is_html ? cell.content : escape_html(cell.content)) + "</td>";
     }
     html += "</tr>\n";

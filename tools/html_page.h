@@ -9,10 +9,10 @@ namespace zoetrope {
 /// A whole page around `body`, which is HTML; `title` is text.
 std::string html_page(const std::string& title, const std::string& body);
 
-/// A cell: text, or HTML as it is; numbers go to the right.
+/// A cell: text, or HTML as it is; numbers go to the right, long text may take several lines.
 struct HtmlCell {
   std::string content;
-  bool is_html = false, is_number = false;
+  bool is_html = false, is_number = false, is_long = false;
 };
 /// A table of a heading and rows; `marked` is the row to emphasise, -1: none.
 std::string html_table(const std::vector<std::string>& heading,

@@ -1,30 +1,27 @@
 // zoetrope ingest: folder of clips and captions -> data set.
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
+#include "tools/ingest_report.h"
+#include "tools/progress_line.h"
 #include "video/ingest/ingest.h"
 
 namespace zoetrope {
 namespace {
 
 struct IngestFlags {
-  std::string source, dataset, missing_caption = "error", damaged = "keep-clean";
+  std::string source, dataset, html, missing_caption = "error", damaged = "keep-clean";
   double fps = 8, max_seconds = 10;
   int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
   std::vector<int64_t> patch{4, 8, 8};
   double clip_seconds = 3600;
   DecodeLimits limits;
-  bool upscale = false, update = false, json = false;
+  bool upscale = false, update = false, json = false, quiet = false;
 
   void visit(auto&& field) {
     field("fps", fps, "frames per second of all clips; each frame is the one shown at its time");
@@ -50,34 +47,21 @@ struct IngestFlags {
   }
 };
 
-/// Lines on stderr: one that is rewritten on a terminal, one every ten seconds elsewhere.
-class ProgressLine {
+/// Shows how far the run is; bytes and frames of files that are being decoded count too.
+class IngestLine {
  public:
-  void show(const IngestProgress& state) {
-    const auto now = std::chrono::steady_clock::now();
-    if (first_ < 0) first_ = state.done;
-    const bool last = state.done == state.total;
-    if (!last && now - shown_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10)))
-      return;
-    if (!terminal_ && (last || now - begin_ < std::chrono::seconds(10))) return;
-    shown_ = now;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const double rate = double(state.done - first_) / std::max(seconds, 1e-3);
-    char text[200];
-    const int64_t eta = rate > 0 ? int64_t(double(state.total - state.done) / rate) : 0;
-    std::snprintf(text, sizeof text,
-                  "%lld of %lld clips, %lld refused, %.1f clips/s, %.0f frames/s, %lld:%02lld left",
-                  static_cast<long long>(state.done), static_cast<long long>(state.total),
-                  static_cast<long long>(state.refused), rate, double(state.frames) / std::max(seconds, 1e-3),
-                  static_cast<long long>(eta / 60), static_cast<long long>(eta % 60));
-    std::fprintf(stderr, terminal_ ? "\r%s\x1b[K%s" : "%s%s", text, last || !terminal_ ? "\n" : "");
+  IngestLine(bool quiet, const DecodeMeter& meter)
+      : line_(quiet, [&meter](ProgressState& state) {
+          state.bytes = std::clamp<int64_t>(meter.packet_bytes, state.bytes, state.total_bytes);
+          state.frames = meter.frames;
+        }) {}
+  void show(const IngestProgress& now) {
+    line_.show({"clips", now.done, now.total, now.refused, 0, now.bytes, now.total_bytes});
   }
+  void finish() { line_.finish(); }
 
  private:
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point shown_{};
-  int64_t first_ = -1;
+  ProgressLine line_;
 };
 
 IngestRequest request_of(const IngestFlags& flags) {
@@ -116,10 +100,23 @@ void warn(const IngestResult& result) {
   if (shown > kShown) log_warning(join_message(shown - kShown, " more are listed in manifest.jsonl"));
 }
 
+/// What only this run knows, for the report.
+std::vector<std::string> notes_of(const IngestResult& result) {
+  std::vector<std::string> notes = result.warnings;
+  if (result.ignored_files > 0)
+    notes.push_back(
+        join_message(result.ignored_files, " files that are no videos, pictures or captions were not read"));
+  return notes;
+}
+
 int run(const IngestFlags& flags) {
-  const IngestRequest request = request_of(flags);
-  ProgressLine line;
+  IngestRequest request = request_of(flags);
+  check_report_path(flags.html, {flags.source, flags.dataset});
+  DecodeMeter meter;
+  request.decode.meter = &meter;
+  IngestLine line(flags.quiet, meter);
   const IngestResult result = ingest(request, [&](const IngestProgress& state) { line.show(state); });
+  line.finish();
   warn(result);
   const IngestCounts counts = count_verdicts(result.entries);
   if (flags.json) {
@@ -132,7 +129,7 @@ int run(const IngestFlags& flags) {
     if (result.reused > 0)
       std::printf("took %lld unchanged clips over without decoding them\n",
                   static_cast<long long>(result.reused));
-    std::fputs(counts_text(counts, result.entries).c_str(), stdout);
+    std::fputs(counts_text(counts, result.entries, flags.fps).c_str(), stdout);
     if (result.ignored_files > 0)
       std::printf("%lld files that are no videos, pictures or captions were not read\n",
                   static_cast<long long>(result.ignored_files));
@@ -142,6 +139,9 @@ int run(const IngestFlags& flags) {
         join_message("'", flags.dataset, "' is not finished: ", result.undecided,
                      " clips are undecided (see the warnings); run the same command again, it goes on "
                      "from them, with more --clip-seconds if that stopped them"));
+  if (!flags.html.empty()) write_ingest_report(flags.html, flags.dataset, notes_of(result));
+  else if (!flags.json && counts.kept + counts.trimmed > 0)
+    std::printf("'zoetrope inspect %s --html FILE' shows all of it as a page\n", flags.dataset.c_str());
   if (counts.kept + counts.trimmed == 0)
     throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
                              "/manifest.jsonl' says why"));
@@ -158,6 +158,7 @@ Command ingest_command() {
   command.footer =
       "Captions: clip.txt beside clip.mp4, or rows of metadata.jsonl / metadata.csv (columns like file_name, "
       "caption, start, end).\n"
+      "DATASET holds what sources and options decide, byte for byte; --html writes its page elsewhere.\n"
       "Killed at any moment, the same command goes on where it was, and the bytes are the same.\n"
       "Exit codes: 0 done; 1 done, but a file was refused or damaged; 2 wrong use; 3 failed, nothing usable, "
       "or not finished.";
@@ -168,6 +169,9 @@ Command ingest_command() {
       "update", flags->update,
       "accept that sources changed since, and decode those alone; the bytes are those of a new data set");
   command.options.add_flag("json", flags->json, "print the summary as JSON");
+  command.options.add_flag("html", flags->html,
+                           "write a page with histograms, pictures and all reasons; not in DATASET");
+  command.options.add_flag("quiet", flags->quiet, "no progress on stderr");
   command.ignored_tables = {"data",         "model",      "flow",     "plan",  "parallel",
                             "optimisation", "checkpoint", "numerics", "bench", "sample"};
   command.run = [flags] { return run(*flags); };

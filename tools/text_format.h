@@ -32,4 +32,15 @@ inline std::string with_commas(int64_t value) {
   return text;
 }
 
+/// "312 bytes", "4.1 MB", "2.35 GB"; in the unit that suits `like`, if that is given.
+inline std::string byte_text(int64_t bytes, int64_t like = -1) {
+  const int64_t size = like < 0 ? bytes : like;
+  if (size < 1000) return with_commas(bytes) + (like < 0 ? " bytes" : "");
+  const int power = size < 1'000'000 ? 0 : size < 1'000'000'000 ? 1 : size < 1'000'000'000'000 ? 2 : 3;
+  constexpr double kUnits[] = {1e3, 1e6, 1e9, 1e12};
+  constexpr const char* kNames[] = {" kB", " MB", " GB", " TB"};
+  return format_text("%.*f", power < 2 ? 1 : 2, double(bytes) / kUnits[power]) +
+         (like < 0 ? kNames[power] : "");
+}
+
 }  // namespace zoetrope

@@ -276,9 +276,11 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
   const size_t decided = writer_->decided().size();
   const std::vector<Task> tasks = tasks_from(decided);
   IngestProgress state{int64_t(decided), int64_t(inventory_.size()), 0, 0};
+  for (const Task& task : tasks) state.total_bytes += std::max<int64_t>(0, inventory_[task.first_item].bytes);
   progress(state);
   OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips) {
     std::vector<std::string> names;
+    state.bytes += std::max<int64_t>(0, clips.front().entry.source_bytes);
     for (ReadyClip& ready : clips) {
       names.push_back(ready.entry.name);
       ++state.done;

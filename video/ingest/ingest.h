@@ -22,9 +22,10 @@ struct IngestRequest {
   int64_t shard_bytes = 64 << 20, shard_samples = 1024;
 };
 
-/// How far it is.
+/// How far it is. Bytes are of source files, without those that an earlier run had decided.
 struct IngestProgress {
   int64_t done = 0, total = 0, refused = 0, frames = 0;
+  int64_t bytes = 0, total_bytes = 0;
 };
 
 /// What came out.

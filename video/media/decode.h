@@ -9,6 +9,7 @@
 // order, from a key frame on and before the next error; the rest is cut and said.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ struct Window {
   Ratio end{1000000000, 1};  ///< longer than any file
 };
 
+/// What decoding threads have done so far, for a progress line.
+struct DecodeMeter {
+  std::atomic<int64_t> frames{0}, packet_bytes{0};
+};
+
 /// How files are sampled.
 struct DecodeRules {
   SizeRule size;
@@ -34,7 +40,8 @@ struct DecodeRules {
   double max_seconds = 10;             ///< of each window
   int64_t max_clip_bytes = 1ll << 30;  ///< a clip of more RGB bytes is an error, not an out-of-memory kill
   DecodeLimits limits;
-  double clip_seconds = 3600;  ///< wall clock after which a file stays undecided
+  double clip_seconds = 3600;    ///< wall clock after which a file stays undecided
+  DecodeMeter* meter = nullptr;  ///< counts, if there is one; decides nothing
 };
 
 /// One window of a file.

@@ -67,8 +67,8 @@ class Mp4Encoder {
     rgb_ = make_frame(AV_PIX_FMT_RGB24, width, height);
   }
 
-  void add(const Clip& clip, int64_t index) {
-    fill_rgb(*rgb_, clip.frame(index), clip.height, clip.width);
+  void add(const uint8_t* rgb, const Clip& clip, int64_t index) {
+    fill_rgb(*rgb_, rgb, clip.height, clip.width);
     const Frame yuv = make_frame(AV_PIX_FMT_YUV420P, codec_->width, codec_->height);
     sws_scale(scaler_.get(), rgb_->data, rgb_->linesize, 0, codec_->height, yuv->data, yuv->linesize);
     yuv->pts = index;
@@ -177,12 +177,17 @@ auto naming_file(const std::string& path, Make&& make) {
 }  // namespace
 
 std::string write_mp4(const std::string& path, const Clip& clip) {
+  return write_mp4(path, clip, [&](int64_t index) { return clip.frame(index); });
+}
+
+std::string write_mp4(const std::string& path, const Clip& clip,
+                      const std::function<const uint8_t*(int64_t index)>& frame) {
   ZT_REQUIRE(clip.num_frames > 0 && clip.height > 0 && clip.width > 0 && clip.fps > 0, "'", path,
              "': a video needs frames, got ", clip.num_frames, " of ", clip.width, "x", clip.height, " at ",
              clip.fps, " fps");
   return naming_file(path, [&] {
     Mp4Encoder encoder(clip);
-    for (int64_t index = 0; index < clip.num_frames; ++index) encoder.add(clip, index);
+    for (int64_t index = 0; index < clip.num_frames; ++index) encoder.add(frame(index), clip, index);
     write_file_atomically(path, encoder.finish());
     return encoder.name();
   });

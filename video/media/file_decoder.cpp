@@ -34,6 +34,7 @@ void FileDecoder::run_linear() {
 }
 
 void FileDecoder::note_packet(const AVPacket& packet) {
+  if (rules_.meter != nullptr) rules_.meter->packet_bytes += packet.size;
   clock_.note_packet(packet);
   facts_.packets = clock_.num_packets();
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0)
@@ -74,6 +75,7 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
 
 void FileDecoder::take_frame(AVFrame& frame) {
   ++facts_.decoded;
+  if (rules_.meter != nullptr) ++rules_.meter->frames;
   clock_.count_decoded();
   FrameTime time = clock_.time_of(frame);
   const bool damaged = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
