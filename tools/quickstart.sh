@@ -35,9 +35,10 @@ stage "packages" deps_install
 stage "build" build
 stage "real clips from Debian packages" tools/quickstart_clips.sh "$out"
 ready=$SECONDS
-rm -rf "$out"/data "$out"/data-heldout "$out"/run "$out"/sample.* "$out"/*.json "$out"/cost.toml
+rm -rf "$out"/data "$out"/data-heldout "$out"/run "$out"/sample.* "$out"/*.json "$out"/cost.toml "$out"/data.html
 
-stage "clips to tokens: training" "$zoetrope" ingest "$out/clips" "$out/data" --fps 8 --area 6144 --max-seconds 5.2
+stage "clips to tokens: training" "$zoetrope" ingest "$out/clips" "$out/data" --fps 8 --area 6144 --max-seconds 5.2 \
+  --html "$out/data.html"
 stage "clips to tokens: held out" "$zoetrope" ingest "$out/clips-heldout" "$out/data-heldout" --fps 8 --area 6144 --max-seconds 5.2
 stage "data set" "$zoetrope" inspect "$out/data"
 stage "profile of this machine" "$zoetrope" profile --config "$config" --ranks 2 --out "$out/cost.toml"
@@ -55,6 +56,7 @@ cat <<END
 == done: $((ready - start)) s for packages, build and clips, $((SECONDS - ready)) s for the rest
 clips and captions    $root/$out/clips, clips-heldout
 data sets             $root/$out/data, data-heldout
+what became of clips  $root/$out/data.html (reasons, histograms, pictures)
 cost of this machine  $root/$out/cost.toml
 run                   $root/$out/run (metrics.jsonl, tensorboard/, checkpoints/)
 planners compared     $root/$out/bench.json
