@@ -11,7 +11,9 @@
 #include "tests/support/media.h"
 #include "tests/support/process.h"
 #include "tests/support/small_dataset.h"
+#include "video/ingest/ingest.h"
 #include "video/media/decode.h"
+#include "video/sources/linked_folders.h"
 #include "video/sources/source_files.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
@@ -179,6 +181,27 @@ TEST_F(Hostile, FoldersThatLinkToThemselvesEnd) {
   for (const FoundFile& file : found.media) sound += file.path == "sub/a.mp4";
   EXPECT_EQ(sound, 1);
   expect_refused("source/loop.mp4", "symbolic link");
+}
+
+TEST_F(Hostile, LinksThatMultiplyAreRefused) {
+  // Two on each of forty levels are 2^40 paths, and no loop.
+  fs::create_directories(path("many"));
+  for (int level = 0; level < 40; ++level) {
+    const std::string folder = path("many/level" + std::to_string(level));
+    fs::create_directories(folder);
+    for (const char* name : {"left", "right"})
+      fs::create_directory_symlink("../level" + std::to_string(level + 1), folder + "/" + name);
+  }
+  fs::create_directories(path("many/level40"));
+  EXPECT_THROW(require_few_linked_folders(path("many"), 1000), Error);
+  fs::create_directories(path("few/clips"));
+  fs::create_directory_symlink("clips", path("few/again"));
+  fs::create_directory_symlink("..", path("few/clips/loop"));
+  EXPECT_NO_THROW(require_few_linked_folders(path("few"), 2));
+  IngestRequest request;
+  request.source = path("many");
+  request.dataset = path("data");
+  EXPECT_THROW(ingest(request, [](const IngestProgress&) {}), Error);
 }
 
 TEST_F(Hostile, DeepJsonIsRefusedBeforeItIsParsed) {

@@ -10,6 +10,7 @@
 #include "video/ingest/ordered_run.h"
 #include "video/ingest/ready_clip.h"
 #include "video/media/libav.h"
+#include "video/sources/linked_folders.h"
 #include "video/sources/source_changes.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
@@ -301,6 +302,7 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
 IngestResult ingest(const IngestRequest& request,
                     const std::function<void(const IngestProgress&)>& progress) {
   check_request(request);
+  require_few_linked_folders(request.source);
   return Ingest(request).run(progress);
 }
 
