@@ -1,6 +1,7 @@
 # All that the whole program is made of. README.md gives the reason for each.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libavutil libswscale)
+pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libavfilter libavutil libswscale)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebpdemux libwebp)
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(OneDNN REQUIRED)
 find_package(CLI11 REQUIRED CONFIG)

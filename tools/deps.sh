@@ -11,7 +11,9 @@ pkg-config            # finds libav and toml++
 libavformat-dev       # containers: reading clips, writing MP4
 libavcodec-dev        # decoding and encoding
 libavutil-dev
+libavfilter-dev       # deinterlacing
 libswscale-dev        # colour matrices and ranges
+libwebp-dev           # animated WebP
 libopencv-core-dev    # resizing of frames
 libopencv-imgproc-dev
 libhdf5-dev           # shards

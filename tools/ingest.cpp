@@ -21,13 +21,14 @@ struct IngestFlags {
   std::vector<int64_t> patch{4, 8, 8};
   double clip_seconds = 3600;
   DecodeLimits limits;
-  bool upscale = false, update = false, json = false, quiet = false;
+  bool upscale = false, deinterlace = false, update = false, json = false, quiet = false;
 
   void visit(auto&& field) {
     field("fps", fps, "frames per second of all clips; each frame is the one shown at its time");
     field("area", area, "pixels of a frame, at each clip's own aspect");
     field("max-seconds", max_seconds, "longer clips are cut to this length");
     field("upscale", upscale, "enlarge clips smaller than the area instead of keeping their size");
+    field("deinterlace", deinterlace, "make whole pictures of those that are flagged as two fields (bwdif)");
     field("patch", patch, "frames, rows, columns of a token");
     field("missing-caption", missing_caption,
           "a clip without a caption: 'error' refuses it (exit code 1), 'skip' leaves it out, 'empty' and "
@@ -73,6 +74,7 @@ IngestRequest request_of(const IngestFlags& flags) {
   request.dataset = flags.dataset;
   request.decode.size = {{flags.patch[0], flags.patch[1], flags.patch[2]}, flags.area, flags.upscale};
   request.decode.fps = flags.fps;
+  request.decode.deinterlace = flags.deinterlace;
   request.decode.max_seconds = flags.max_seconds;
   request.missing_caption = missing_caption_of(flags.missing_caption);
   request.damaged = damage_policy_of(flags.damaged);

@@ -54,6 +54,7 @@ constexpr Fence kFences[] = {
     {"^(hdf5|H5\\w*)\\.h$", "^video/store/shard\\w*\\.cpp$", "HDF5 belongs in video/store/shard*.cpp"},
     {"^lib(av|sw)\\w+/", "^video/", "libav belongs in video/"},
     {"^opencv2/", "^video/", "OpenCV belongs in video/"},
+    {"^webp/", "^video/media/", "libwebp belongs in video/media/"},
     {"^(dnnl|oneapi|omp\\.h)", "^model/ops/cpu/", "oneDNN and its OpenMP belong in model/ops/cpu/"},
     {"^(CLI|toml\\+\\+)/", "^(core/options\\w*\\.cpp|tools/zoetrope\\.cpp)$",
      "CLI11 and toml++ belong in core/options*.cpp and tools/zoetrope.cpp"},

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "video/ingest/ordered_run.h"
 #include "video/ingest/ready_clip.h"
+#include "video/media/deinterlacer.h"
 #include "video/media/libav.h"
 #include "video/sources/linked_folders.h"
 #include "video/sources/source_changes.h"
@@ -42,15 +43,17 @@ DatasetRules rules_of(const IngestRequest& request) {
   DatasetRules rules{request.decode.size.patch, request.decode.fps, "", request.shard_bytes,
                      request.shard_samples};
   rules.options =
-      nlohmann::ordered_json{{"area", request.decode.size.area},
-                             {"max_seconds", request.decode.max_seconds},
-                             {"upscale", request.decode.size.upscale},
-                             {"missing_caption", name_of(request.missing_caption)},
-                             {"damaged", rule_name_of(request.damaged)},
-                             {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
-                             {"max_clip_bytes", request.decode.max_clip_bytes},
-                             {"libavcodec", version_text(avcodec_version())},
-                             {"libswscale", version_text(swscale_version())}}
+      nlohmann::ordered_json{
+          {"area", request.decode.size.area},
+          {"max_seconds", request.decode.max_seconds},
+          {"upscale", request.decode.size.upscale},
+          {"deinterlace", request.decode.deinterlace ? Deinterlacer::description() : "off"},
+          {"missing_caption", name_of(request.missing_caption)},
+          {"damaged", rule_name_of(request.damaged)},
+          {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
+          {"max_clip_bytes", request.decode.max_clip_bytes},
+          {"libavcodec", version_text(avcodec_version())},
+          {"libswscale", version_text(swscale_version())}}
           .dump();
   return rules;
 }

@@ -41,7 +41,10 @@ std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules&
   };
   try {
     decoder.emplace(path, rules, all);
-    decoder->run();
+    if (!decoder->run_sparse()) {
+      if (decoder->has_read()) decoder.emplace(path, rules, all);
+      decoder->run();
+    }
     return decoder->results();
   } catch (const Undecided& error) {
     return leave_undecided(error.what(), all.size());

@@ -38,6 +38,7 @@ struct DecodeRules {
   SizeRule size;
   double fps = 8;
   double max_seconds = 10;             ///< of each window
+  bool deinterlace = false;            ///< make whole pictures of those flagged as two fields
   int64_t max_clip_bytes = 1ll << 30;  ///< a clip of more RGB bytes is an error, not an out-of-memory kill
   DecodeLimits limits;
   double clip_seconds = 3600;    ///< wall clock after which a file stays undecided

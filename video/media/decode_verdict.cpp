@@ -42,6 +42,9 @@ void describe_cuts(const DecodeOutcome& outcome, const WindowSampler& sampler, D
     out.cuts.push_back(
         "the picture's rotation changes within the file; later pictures are fitted to the first");
   if (!outcome.limit.empty()) out.cuts.push_back("the counts end before the file does: " + outcome.limit);
+  if (outcome.clock.num_splices() > 0)
+    out.cuts.push_back(join_message("its timestamps start over ", outcome.clock.num_splices(),
+                                    " times; each part is shown right after the one before"));
   const int64_t last = outcome.clock.last_end();
   if (sampler.was_limited_by_length(last))
     out.cuts.push_back(join_message("only the first ", outcome.rules.max_seconds, " s (--max-seconds) of ",

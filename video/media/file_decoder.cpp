@@ -3,6 +3,8 @@
 #include <new>
 
 #include "video/media/decode_verdict.h"
+#include "video/media/sparse_reader.h"
+#include "video/media/wanted_frames.h"
 
 namespace zoetrope {
 
@@ -15,10 +17,44 @@ FileDecoder::FileDecoder(const std::string& path, const DecodeRules& rules,
       clock_(file_),
       shown_(file_, rules, windows) {}
 
-void FileDecoder::run() { run_linear(); }
+bool FileDecoder::run_sparse() {
+  if (rules_.deinterlace || shown_.needs_every_frame() || !may_skip_groups(file_, shown_.samplers(), rules_))
+    return false;
+  has_read_ = true;
+  try {
+    return run_indexed();
+  } catch (const LimitReached&) {
+    return false;  // a decode from the start may need less
+  }
+}
 
-void FileDecoder::run_linear() {
+bool FileDecoder::run_indexed() {
+  const FrameIndex index(file_);
+  if (!index.linear_reason().empty()) return false;
+  const std::vector<int64_t> wanted = wanted_frames(index, shown_.samplers());
+  if (!skips_groups(index, wanted, file_.decoder().has_b_frames)) return false;
+  for (const IndexedPacket& packet : index.packets())
+    clock_.note_packet(packet.pts, packet.dts, packet.duration);
+  facts_.packets = clock_.num_packets();
+  libav::LogCatcher log;
+  SparseReader reader(file_, index);
+  const libav::Frame picture = libav::new_frame();
+  auto next = wanted.begin();
+  for (int64_t i = 0; i < index.num_frames() && !done_; ++i) {
+    const bool is_wanted = next != wanted.end() && *next == i;
+    if (is_wanted && !reader.read(i, *picture)) return false;
+    next += is_wanted;
+    present({index.tick(i), index.order(i)}, is_wanted ? picture.get() : nullptr, false);
+  }
+  facts_.decoded = reader.num_decoded();
+  facts_.jumps = reader.num_jumps();
+  finish();
+  return true;
+}
+
+void FileDecoder::run() {
   const libav::Packet packet = libav::new_packet();
+  has_read_ = true;
   try {
     while (file_.read(*packet, end_error_)) {
       note_packet(*packet);
@@ -29,13 +65,17 @@ void FileDecoder::run_linear() {
     limit_ = limit.what();
   }
   decode(nullptr, facts_.packets);
+  finish();
+}
+
+void FileDecoder::finish() {
   if (const AVFrame* last = shown_.held()) shown_.show_until(clock_.end_of(*last, shown_.held_place().tick));
   end_run();
 }
 
 void FileDecoder::note_packet(const AVPacket& packet) {
   if (rules_.meter != nullptr) rules_.meter->packet_bytes += packet.size;
-  clock_.note_packet(packet);
+  clock_.note_packet(packet.pts, packet.dts, packet.duration);
   facts_.packets = clock_.num_packets();
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0)
     note_bad(facts_.packets - 1, packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts);
@@ -68,9 +108,18 @@ void FileDecoder::decode(const AVPacket* packet, int64_t order) {
       ++failures;
       continue;
     }
-    take_frame(*frame);
+    if (rules_.deinterlace) deinterlacer_.put(*frame);
+    else take_frame(*frame);
+    take_deinterlaced();
     log.take();  // what the conversion said
   }
+  if (packet == nullptr) deinterlacer_.finish();
+  take_deinterlaced();
+}
+
+void FileDecoder::take_deinterlaced() {
+  const libav::Frame frame = libav::new_frame();
+  while (deinterlacer_.take(*frame)) take_frame(*frame);
 }
 
 void FileDecoder::take_frame(AVFrame& frame) {
@@ -80,21 +129,28 @@ void FileDecoder::take_frame(AVFrame& frame) {
   FrameTime time = clock_.time_of(frame);
   const bool damaged = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
   if (damaged) note_bad(time.order, AV_NOPTS_VALUE);
-  if (done_) return;
-  meter_.count_frame(libav::picture_bytes(frame));
-  changes_.note(frame);
+  if (!done_) present(time, &frame, damaged);
+}
+
+/// Puts the next frame on the timeline. `picture`: null when no window shows it.
+void FileDecoder::present(FrameTime time, AVFrame* picture, bool damaged) {
+  if (picture != nullptr) {
+    meter_.count_frame(libav::picture_bytes(*picture));
+    changes_.note(*picture);
+  }
   if (clock_.advance(time)) ++facts_.out_of_order;
-  if (libav::is_interlaced(frame)) ++facts_.interlaced;
+  if (picture != nullptr && libav::is_interlaced(*picture)) ++facts_.interlaced;
   ++facts_.presented;
   shown_.show_until(time.tick);
   if (damage_.ends_before(time, damaged)) end_run();
   if (!damage_.in_run()) {
-    const bool first = facts_.decoded == 1;
-    if (!damage_.can_start(time, damaged, first, libav::is_key(frame))) return;
+    const bool first = facts_.presented == 1;
+    if (!damage_.can_start(time, damaged, first, picture != nullptr && libav::is_key(*picture))) return;
     damage_.start_run();
     shown_.start_run(clock_.first_tick(), time.tick);
   }
-  shown_.hold(frame, {time.tick, time.tick, file_.is_still(), facts_.presented - 1, time.order});
+  if (picture != nullptr)
+    shown_.hold(*picture, {time.tick, time.tick, file_.is_still(), facts_.presented - 1, time.order});
   done_ = shown_.all_full();
 }
 

@@ -1,7 +1,8 @@
 // One pass over a media file: packets to frames to the timeline, sound runs alone, shown frames to the
 // windows. The loop of video/media/decode; what it is made of:
 //
-//   MediaFile  packets ->  decoder  frames ->  FrameClock  times ->  DamageRuns  sound ->  ShownFrames
+//   MediaFile  packets ->  decoder (-> Deinterlacer)  frames ->  FrameClock  times ->  DamageRuns  sound ->
+//   ShownFrames
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "video/media/damage_runs.h"
 #include "video/media/decode.h"
+#include "video/media/deinterlacer.h"
 #include "video/media/frame_clock.h"
 #include "video/media/limits.h"
 #include "video/media/media_file.h"
@@ -21,6 +23,10 @@ class FileDecoder {
  public:
   /// Opens the file. Throws: Error whose text is the reason to refuse it.
   FileDecoder(const std::string& path, const DecodeRules& rules, const std::vector<Window>& windows);
+  /// Decodes, by seeks, only what the windows show, when that skips whole groups of pictures. False: it must
+  /// be decoded from its start, by a new FileDecoder if this one `has_read`. Throws: as the constructor.
+  bool run_sparse();
+  bool has_read() const { return has_read_; }
   /// Decodes it to its end, or until all windows are full. Throws: as the constructor.
   void run();
   /// A clip per window; once, after `run`.
@@ -29,12 +35,15 @@ class FileDecoder {
   SourceFacts facts() const;
 
  private:
-  void run_linear();
+  bool run_indexed();
   void note_packet(const AVPacket& packet);
   void decode(const AVPacket* packet, int64_t order);
   void take_frame(AVFrame& frame);
+  void take_deinterlaced();
+  void present(FrameTime time, AVFrame* picture, bool damaged);
   void note_bad(int64_t order, int64_t tick);
   void end_run();
+  void finish();
 
   WorkMeter meter_;
   MediaFile file_;
@@ -44,9 +53,11 @@ class FileDecoder {
   DamageRuns damage_;
   ShownFrames shown_;
   StreamChanges changes_;
+  Deinterlacer deinterlacer_;  ///< when asked for
   std::string end_error_, first_error_;
-  std::string limit_;  ///< that ended the counting after all windows were full
-  bool done_ = false;  ///< all windows are full
+  std::string limit_;      ///< that ended the counting after all windows were full
+  bool done_ = false;      ///< all windows are full
+  bool has_read_ = false;  ///< packets were read
 };
 
 }  // namespace zoetrope

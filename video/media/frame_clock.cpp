@@ -5,22 +5,28 @@
 namespace zoetrope {
 namespace {
 
+constexpr int64_t kFarthest = int64_t(1) << 61;  // broken files hold any number; sums of these still fit
+
+int64_t clamped(int64_t ticks) { return std::clamp(ticks, -kFarthest, kFarthest); }
+
 constexpr size_t kRememberedPackets = 4096;  // far more than any decoder holds back
 
 }  // namespace
 
 FrameClock::FrameClock(const MediaFile& file)
-    : decoding_times_only_(file.has_decoding_times_only()),
+    : decoder_(file.decoder()),
+      decoding_times_only_(file.has_decoding_times_only()),
+      period_(file.clock_period()),
       base_(file.stream().time_base),
       average_fps_(file.facts().average_fps) {}
 
-void FrameClock::note_packet(const AVPacket& packet) {
-  const int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (decoding_times_only_) decoding_times_.push_back(packet.dts != AV_NOPTS_VALUE ? packet.dts : packets_);
+void FrameClock::note_packet(int64_t pts, int64_t dts, int64_t duration) {
+  const int64_t time = pts != AV_NOPTS_VALUE ? pts : dts;
+  if (decoding_times_only_) decoding_times_.push_back(dts != AV_NOPTS_VALUE ? dts : packets_);
   if (time != AV_NOPTS_VALUE) {
     order_by_time_[time] = packets_;
     if (order_by_time_.size() > kRememberedPackets) order_by_time_.erase(order_by_time_.begin());
-    packet_end_ = std::max(packet_end_, time + std::max<int64_t>(packet.duration, 0));
+    packet_end_ = std::max(packet_end_, clamped(time) + std::max<int64_t>(clamped(duration), 0));
   }
   ++packets_;
 }
@@ -30,14 +36,29 @@ FrameTime FrameClock::time_of(const AVFrame& frame) const {
       order_by_time_.find(frame.pts != AV_NOPTS_VALUE ? frame.pts : frame.best_effort_timestamp);
   const int64_t order = found == order_by_time_.end() ? packets_ - 1 : found->second;
   const size_t index = size_t(decoded_ - 1);
-  const int64_t next = started_ ? last_tick_ + frame_ticks() : 0;
-  if (decoding_times_only_)
-    return {index < decoding_times_.size() ? decoding_times_[index] : last_tick_ + frame_ticks(), order};
-  return {frame.best_effort_timestamp != AV_NOPTS_VALUE ? frame.best_effort_timestamp : next, order};
+  int64_t time = decoding_times_only_ ? AV_NOPTS_VALUE : frame.best_effort_timestamp;
+  if (decoding_times_only_ && index < decoding_times_.size()) time = decoding_times_[index];
+  if (time == AV_NOPTS_VALUE) return {started_ ? clamped(last_tick_ + frame_ticks()) : 0, order};
+  return {unwrapped(clamped(clamped(time) + shift_)), order};
+}
+
+/// The time that this tick means, by the container's clock, nearest to the last frame. libavformat itself
+/// takes a clock that goes back by more than a minute for one that wrapped.
+int64_t FrameClock::unwrapped(int64_t tick) const {
+  if (!started_ || period_ == 0) return tick;
+  if (tick - last_tick_ > period_ / 2) return tick - period_;
+  return last_tick_ - tick > period_ / 2 ? tick + period_ : tick;
 }
 
 bool FrameClock::advance(FrameTime& time) {
-  const bool backwards = started_ && time.tick < last_tick_;
+  bool backwards = started_ && time.tick < last_tick_;
+  if (backwards && (last_tick_ - time.tick) / frame_ticks() > decoder_.has_b_frames + 1) {
+    const int64_t next = clamped(last_tick_ + frame_ticks());
+    shift_ += next - time.tick;
+    time.tick = next;
+    ++splices_;
+    backwards = false;
+  }
   if (backwards) time.tick = last_tick_;
   if (!started_) first_tick_ = time.tick;
   else last_step_ = time.tick - last_tick_;
@@ -50,11 +71,11 @@ bool FrameClock::advance(FrameTime& time) {
 int64_t FrameClock::frame_ticks() const {
   int64_t length = last_step_;
   if (average_fps_ > 0) length = int64_t(double(base_.den) / (double(base_.num) * average_fps_) + 0.5);
-  return std::max<int64_t>(length, 1);
+  return std::clamp<int64_t>(length, 1, kFarthest);
 }
 
 int64_t FrameClock::end_of(const AVFrame& frame, int64_t tick) const {
-  const int64_t length = decoding_times_only_ ? last_step_ : libav::duration_of(frame);
+  const int64_t length = decoding_times_only_ ? last_step_ : clamped(libav::duration_of(frame));
   return tick + (length > 0 ? length : frame_ticks());
 }
 

@@ -19,13 +19,16 @@ class FrameClock {
  public:
   explicit FrameClock(const MediaFile& file);
   /// Takes note of the next packet in decoding order.
-  void note_packet(const AVPacket& packet);
+  void note_packet(int64_t pts, int64_t dts, int64_t duration);
   int64_t num_packets() const { return packets_; }
   /// Time of the next decoded frame as its file gives it; it may lie before the one before.
   FrameTime time_of(const AVFrame& frame) const;
-  /// Takes the time of the next presented frame, and moves it up to that of the one before when it goes
-  /// backwards. True when it did.
+  /// Takes the time of the next presented frame. One that lies before the last frame's is moved up to it, and
+  /// the answer is true; one that lies further back than frames are reordered starts a new part of the file,
+  /// which follows one frame later.
   bool advance(FrameTime& time);
+  /// How often timestamps started over.
+  int64_t num_splices() const { return splices_; }
   /// Counts a decoded frame; call it once for each, before `time_of`.
   void count_decoded() { ++decoded_; }
   /// End of the frame that was presented last, by its own duration or the stream's rate.
@@ -40,8 +43,11 @@ class FrameClock {
 
  private:
   int64_t frame_ticks() const;
+  int64_t unwrapped(int64_t tick) const;
 
+  const AVCodecContext& decoder_;
   bool decoding_times_only_;
+  int64_t period_;  ///< of the container's clock, or 0
   AVRational base_;
   double average_fps_;
   std::map<int64_t, int64_t> order_by_time_;  ///< packet timestamp -> number in decoding order
@@ -49,6 +55,7 @@ class FrameClock {
   int64_t packets_ = 0, decoded_ = 0, packet_end_ = 0;
   bool started_ = false;
   int64_t first_tick_ = 0, last_tick_ = 0, last_step_ = 0;
+  int64_t shift_ = 0, splices_ = 0;  ///< from a packet's timestamp to the timeline, since the last splice
 };
 
 }  // namespace zoetrope

@@ -9,6 +9,7 @@ extern "C" {
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "core/check.h"
 
@@ -90,18 +91,11 @@ const int32_t* display_matrix_of(const AVStream& stream) {
 LogCatcher::LogCatcher() {
   static std::once_flag once;
   std::call_once(once, [] { av_log_set_callback(catch_message); });
-  caught_message = new std::string;
+  outer_ = std::exchange(caught_message, &message_);
 }
 
-LogCatcher::~LogCatcher() {
-  delete caught_message;
-  caught_message = nullptr;
-}
+LogCatcher::~LogCatcher() { caught_message = outer_; }
 
-std::string LogCatcher::take() {
-  std::string text;
-  std::swap(text, *caught_message);
-  return text;
-}
+std::string LogCatcher::take() { return std::exchange(message_, {}); }
 
 }  // namespace zoetrope::libav

@@ -48,7 +48,8 @@ int64_t picture_bytes(const AVFrame& frame);
 const int32_t* display_matrix_of(const AVStream& stream);
 
 /// Catches what libav logs as an error on this thread while the object lives, and keeps libav from printing.
-/// Errors in what lies beside the picture (EXIF, colour profiles, other notes) are left out.
+/// Errors in what lies beside the picture (EXIF, colour profiles, other notes) are left out. Inside another
+/// one, the inner one catches.
 class LogCatcher {
  public:
   LogCatcher();
@@ -57,6 +58,10 @@ class LogCatcher {
   LogCatcher& operator=(const LogCatcher&) = delete;
   /// The first message since the last call, without its newline; empty when there was none.
   std::string take();
+
+ private:
+  std::string message_;
+  std::string* outer_;  ///< of the catcher around this one
 };
 
 }  // namespace zoetrope::libav

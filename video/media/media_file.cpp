@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "core/check.h"
 
@@ -134,7 +136,6 @@ MediaFile::MediaFile(const std::string& path, WorkMeter& meter) : bytes_{-1, &me
     ZT_REQUIRE(bytes_.file >= 0, "can't be read: ", std::strerror(errno));
     meter.set_file_bytes(seek_bytes(&bytes_, 0, AVSEEK_SIZE));
     probe(path);
-    choose_stream();
     open_decoder();
   } catch (...) {
     close_all();
@@ -146,6 +147,7 @@ MediaFile::~MediaFile() { close_all(); }
 
 void MediaFile::close_all() {
   decoder_.reset();
+  if (webp_) avformat_free_context(std::exchange(format_, nullptr));
   avformat_close_input(&format_);
   if (reader_ != nullptr) {
     av_freep(&reader_->buffer);
@@ -157,34 +159,73 @@ void MediaFile::close_all() {
 
 void MediaFile::probe(const std::string& path) {
   constexpr int kBuffer = 64 << 10;
+  std::string head(32, '\0');
+  head.resize(size_t(std::max<ssize_t>(pread(bytes_.file, head.data(), head.size(), 0), 0)));
+  if (AnimatedWebp::has_signature(head)) {
+    open_webp();
+    return;
+  }
   libav::LogCatcher log;
   reader_ = avio_alloc_context(static_cast<uint8_t*>(av_malloc(kBuffer)), kBuffer, 0, &bytes_, read_bytes,
                                nullptr, seek_bytes);
-  format_ = avformat_alloc_context();
-  if (reader_ == nullptr || format_ == nullptr) throw std::bad_alloc();
-  const std::string name = std::filesystem::path(path).filename();
+  if (reader_ == nullptr) throw std::bad_alloc();
   const AVInputFormat* found = nullptr;
   // By content alone: a name's ending proves nothing, and "image2" would read numbered neighbours.
-  int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
+  const int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
   bytes_.meter->check();
   ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path)
                                                 ? "the content is text, not a video or picture"
                                                 : "the content is no video or picture that libav knows");
   ZT_REQUIRE(is_allowed(*found), "the content looks like '", short_name(*found),
              "', which is not read: ", "text, a playlist, or a format that may open other files");
+  open_demuxer(path, *found);
+  choose_stream();
+}
+
+void MediaFile::open_demuxer(const std::string& path, const AVInputFormat& found) {
+  libav::LogCatcher log;
+  format_ = avformat_alloc_context();
+  if (format_ == nullptr) throw std::bad_alloc();
   format_->pb = reader_;
   format_->flags |= AVFMT_FLAG_CUSTOM_IO;
   format_->io_open = refuse_open;
   format_->protocol_whitelist = av_strdup("file");
+  container_ = short_name(found);
   format_->interrupt_callback = {is_late, bytes_.meter};
-  code = avformat_open_input(&format_, name.c_str(), found, nullptr);
-  if (code < 0) fail(code, "can't be opened as " + short_name(*found), log);
+  const std::string name = std::filesystem::path(path).filename();
+  int code = avformat_open_input(&format_, name.c_str(), &found, nullptr);
+  if (code < 0) fail(code, "can't be opened as " + container_, log);
   ProbeOptions options(format_->nb_streams, bytes_.meter->limits().max_pixels);
   code = avformat_find_stream_info(format_, options.data());
   if (code < 0) fail(code, "no stream information", log);
   bytes_.meter->check();
-  still_ = short_name(*found).ends_with("_pipe");
-  declares_exactly_ = short_name(*found) == "mov";
+  still_ = container_.ends_with("_pipe");
+  declares_exactly_ = container_ == "mov";
+  seeks_by_presentation_ = container_ == "matroska" || container_ == "mov";
+  can_seek_ =
+      container_ == "mov" || container_ == "matroska" || container_ == "flv" || container_ == "mpegts";
+}
+
+void MediaFile::open_webp() {
+  const int64_t size = seek_bytes(&bytes_, 0, AVSEEK_SIZE);
+  ZT_REQUIRE(size >= 0, "can't be read: ", libav::error_text(int(size)));
+  ZT_REQUIRE(size <= AnimatedWebp::kMostBytes, "an animated WebP of more than ", AnimatedWebp::kMostBytes,
+             " bytes; convert it to MP4 first");
+  std::string bytes(size_t(size), '\0');
+  for (size_t at = 0; at < bytes.size();) {
+    const int n = read_bytes(&bytes_, reinterpret_cast<uint8_t*>(&bytes[at]),
+                             int(std::min<size_t>(bytes.size() - at, 1 << 20)));
+    bytes_.meter->check();
+    ZT_REQUIRE(n > 0, "can't be read: ", libav::error_text(n));
+    at += size_t(n);
+  }
+  webp_ = std::make_unique<AnimatedWebp>(std::move(bytes));
+  container_ = "webp";
+  format_ = avformat_alloc_context();  // holds the stream, and reads nothing
+  if (format_ == nullptr) throw std::bad_alloc();
+  stream_ = avformat_new_stream(format_, nullptr);
+  if (stream_ == nullptr) throw std::bad_alloc();
+  webp_->describe(*stream_);
 }
 
 void MediaFile::choose_stream() {
@@ -229,10 +270,11 @@ void MediaFile::open_decoder() {
   decoder_->max_pixels = bytes_.meter->limits().max_pixels;
   const int code = avcodec_open2(decoder_.get(), codec, nullptr);
   if (code < 0) fail(code, join_message("can't open the decoder ", codec->name), log);
-  decoding_times_only_ = short_name(*format_->iformat) == "avi" && parameters.video_delay > 0;
+  decoding_times_only_ = container_ == "avi" && parameters.video_delay > 0;
 }
 
 bool MediaFile::read(AVPacket& packet, std::string& error) {
+  if (webp_) return webp_->read(packet, error);
   libav::LogCatcher log;
   for (;;) {
     av_packet_unref(&packet);
@@ -250,10 +292,21 @@ bool MediaFile::read(AVPacket& packet, std::string& error) {
   }
 }
 
+int64_t MediaFile::clock_period() const {
+  const int bits = stream_->pts_wrap_bits;
+  return bits > 0 && bits < 62 ? int64_t(1) << bits : 0;
+}
+
+bool MediaFile::seek(int64_t timestamp) {
+  libav::LogCatcher log;
+  avcodec_flush_buffers(decoder_.get());
+  return avformat_seek_file(format_, stream_->index, INT64_MIN, timestamp, timestamp, 0) >= 0;
+}
+
 SourceFacts MediaFile::facts() const {
   SourceFacts facts;
-  facts.container = short_name(*format_->iformat);
-  facts.codec = avcodec_get_name(stream_->codecpar->codec_id);
+  facts.container = container_;
+  facts.codec = webp_ ? "webp" : avcodec_get_name(stream_->codecpar->codec_id);
   facts.declared = stream_->nb_frames > 0 ? stream_->nb_frames : -1;
   facts.width = stream_->codecpar->width;
   facts.height = stream_->codecpar->height;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "video/media/animated_webp.h"
 #include "video/media/libav.h"
 #include "video/media/limits.h"
 #include "video/store/manifest.h"
@@ -24,6 +25,19 @@ class MediaFile {
   /// Next packet of the video stream; false at the end. `error` is set when the file ends other than by its
   /// end. Throws: LimitReached, Undecided.
   bool read(AVPacket& packet, std::string& error);
+  /// Formats in which a key frame is found by its time; `SparseReader` checks what is found.
+  bool can_seek() const { return can_seek_; }
+  /// The demuxer looks for the time at which a key frame is shown, not for the one at which it is decoded.
+  bool seeks_by_presentation() const { return seeks_by_presentation_; }
+  /// Its streams' parameters lie among the pictures alone, and may change there.
+  bool has_no_header() const { return container_ == "mpegts"; }
+  /// Goes to the last key frame that is not after `timestamp`, as far as the format can tell, and empties the
+  /// decoder. False when the format finds none.
+  bool seek(int64_t timestamp);
+  /// The first packets may lack decoding times, which the container does not store.
+  bool may_lack_decoding_times() const { return container_ == "matroska"; }
+  /// Ticks after which the container's clock starts again from 0; 0 when it has no such end.
+  int64_t clock_period() const;
   AVStream& stream() const { return *stream_; }
   AVCodecContext& decoder() const { return *decoder_; }
   /// A still picture: one frame, without a place in time.
@@ -39,6 +53,8 @@ class MediaFile {
  private:
   void close_all();
   void probe(const std::string& path);
+  void open_demuxer(const std::string& path, const AVInputFormat& found);
+  void open_webp();
   void choose_stream();
   void open_decoder();
 
@@ -52,11 +68,14 @@ class MediaFile {
   static int64_t seek_bytes(void* bytes, int64_t offset, int whence);
 
   Bytes bytes_;
+  std::string container_;  ///< libav's name of the format
+  std::unique_ptr<AnimatedWebp> webp_;
   AVIOContext* reader_ = nullptr;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
   libav::Codec decoder_;
   bool still_ = false, decoding_times_only_ = false, declares_exactly_ = false;
+  bool can_seek_ = false, seeks_by_presentation_ = false;
 };
 
 /// Why a path can't be a media file, as far as the file system tells; empty when it is a readable regular

@@ -29,6 +29,9 @@ class WindowSampler {
   void add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb);
   /// Ends the run; frames from packets of `first_bad_order` on are taken back.
   void end_run(int64_t first_bad_order);
+  /// Output frames of this run at most, and the first of them that is not before `tick`.
+  int64_t num_points() const { return limit_; }
+  int64_t first_point_at_or_after(int64_t tick) const { return grid_.first_at_or_after(tick - file_start_); }
   /// No further frame of this run can be shown.
   bool is_full() const;
   /// True when the grid went on after max_seconds or the window's end.

@@ -27,6 +27,7 @@ Json json_of(const SourceFacts& f) {
             {"presented", f.presented},
             {"used", f.used},
             {"interlaced", f.interlaced},
+            {"jumps", f.jumps},
             {"out_of_order", f.out_of_order},
             {"size_changes", f.size_changes},
             {"format_changes", f.format_changes}}},
@@ -60,6 +61,7 @@ SourceFacts facts_of(const Json& j) {
   f.presented = counts.at("presented");
   f.used = counts.at("used");
   f.interlaced = counts.at("interlaced");
+  f.jumps = counts.value("jumps", int64_t(0));
   f.out_of_order = counts.at("out_of_order");
   f.size_changes = counts.value("size_changes", int64_t(0));
   f.format_changes = counts.value("format_changes", int64_t(0));

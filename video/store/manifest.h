@@ -19,7 +19,8 @@ struct SourceFacts {
   int64_t packets = 0, decoded = 0, damaged = 0;
   int64_t presented = 0;     ///< decoded frames with a place on the timeline
   int64_t used = 0;          ///< different source frames in the data set
-  int64_t interlaced = 0;    ///< frames flagged as two fields; not deinterlaced
+  int64_t interlaced = 0;    ///< decoded frames flagged as two fields
+  int64_t jumps = 0;         ///< seeks over pictures that no window shows, and that were not decoded
   int64_t out_of_order = 0;  ///< timestamps that went backwards; such frames follow at once
   int64_t size_changes = 0, format_changes = 0;  ///< within the file
   int64_t width = 0, height = 0;                 ///< coded size
