@@ -73,10 +73,17 @@ bool SparseReader::read(int64_t frame, AVFrame& out) {
     jumps_ += next_packet_ >= 0;
     if (!seek(index_.key_of(frame))) return false;
   }
+  // Damage that a decoder patches over is only logged. What is shown before the key frame may lack
+  // references.
+  libav::LogCatcher log;
+  const auto found_damage = [&] {
+    return !log.take().empty() && index_.packets()[size_t(next_packet_ - 1)].pts >= first_tick_;
+  };
   for (;;) {
     const int code = avcodec_receive_frame(&file_.decoder(), &out);
+    if (next_packet_ > 0 && found_damage()) return false;
     if (code == AVERROR(EAGAIN)) {
-      if (!send_next()) return false;
+      if (!send_next() || found_damage()) return false;
       continue;
     }
     if (code < 0) return false;
