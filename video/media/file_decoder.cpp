@@ -48,6 +48,10 @@ bool FileDecoder::run_indexed() {
   }
   facts_.decoded = reader.num_decoded();
   facts_.jumps = reader.num_jumps();
+  if (rules_.meter != nullptr) {
+    for (const IndexedPacket& packet : index.packets()) rules_.meter->packet_bytes += packet.size;
+    rules_.meter->frames += reader.num_decoded();
+  }
   finish();
   return true;
 }
