@@ -50,6 +50,8 @@ constexpr Rule kRefusals[] = {
     {"*(--max-packets)", "limit", "beyond a limit (--max-packets and the like)"},
     {"*had to be read more than", "limit", "beyond a limit (--max-packets and the like)"},
     {"needs more than", "limit", "beyond a limit (--max-packets and the like)"},
+    {"pictures of pixel format", "pixel_format", "a pixel format that can't be converted"},
+    {"an animated WebP", "too_large", "more pixels than one clip may have"},
     {"pictures of", "limit", "beyond a limit (--max-packets and the like)"},
     {"out of memory", "out_of_memory", "out of memory"},
 };
@@ -59,6 +61,7 @@ constexpr Rule kCuts[] = {
     {"the file ends early", "truncated", "the file ends early"},
     {"the picture's", "size_changes", "the picture's size or rotation changes within the file"},
     {"the pixel format", "format_changes", "the pixel format changes within the file"},
+    {"its timestamps start over", "clock_restarts", "timestamps start over: the parts were joined"},
     {"the counts end before", "limit", "longer than a limit (--max-packets and the like)"},
     {"only the first", "max_seconds", "longer than --max-seconds"},
     {"* fps cut to ", "whole_rows", "cut to whole token rows in time"},

@@ -200,6 +200,11 @@ TEST(Reasons, HaveCodesAndKeepTheirParts) {
   EXPECT_EQ(reasons_of(entry_of("a", "refused", "A new reason: 3 of 4"))[0].code, "a_new_reason");
   EXPECT_EQ(reasons_of(entry_of("a", "refused", "7: what"))[0].code, "other");
   EXPECT_TRUE(reasons_of(entry_of("a", "kept", "")).empty());
+  const std::vector<Reason> joined = reasons_of(
+      entry_of("a", "trimmed",
+               "decode errors (1 in 9 packets): x; its timestamps start over 2 times; each part is shown"));
+  ASSERT_EQ(joined.size(), 2u);
+  EXPECT_EQ(joined[1].code, "clock_restarts");
 }
 
 TEST(SmallCharts, CountEveryValueOnce) {
