@@ -12,7 +12,7 @@ libavformat-dev       # containers: reading clips, writing MP4
 libavcodec-dev        # decoding and encoding
 libavutil-dev
 libavfilter-dev       # deinterlacing
-libswscale-dev        # colour matrices and ranges
+libswscale-dev        # RGB to YUV of exported clips
 libwebp-dev           # animated WebP
 libopencv-core-dev    # resizing of frames
 libopencv-imgproc-dev

@@ -14,7 +14,7 @@ namespace zoetrope {
 namespace {
 
 struct IngestFlags {
-  std::string source, dataset, html, missing_caption = "error", damaged = "keep-clean";
+  std::string source, dataset, html, missing_caption = "error", damaged = "keep-clean", hdr = "tonemap";
   double fps = 8, max_seconds = 10;
   int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
@@ -29,6 +29,8 @@ struct IngestFlags {
     field("max-seconds", max_seconds, "longer clips are cut to this length");
     field("upscale", upscale, "enlarge clips smaller than the area instead of keeping their size");
     field("deinterlace", deinterlace, "make whole pictures of those that are flagged as two fields (bwdif)");
+    field("hdr", hdr, "PQ and HLG clips: tone-mapped to BT.709, or refused",
+          std::vector<std::string>{"tonemap", "refuse"});
     field("patch", patch, "frames, rows, columns of a token");
     field("missing-caption", missing_caption,
           "a clip without a caption: 'error' refuses it (exit code 1), 'skip' leaves it out, 'empty' and "
@@ -72,7 +74,8 @@ IngestRequest request_of(const IngestFlags& flags) {
   IngestRequest request;
   request.source = flags.source;
   request.dataset = flags.dataset;
-  request.decode.size = {{flags.patch[0], flags.patch[1], flags.patch[2]}, flags.area, flags.upscale};
+  request.decode.size = {
+      {flags.patch[0], flags.patch[1], flags.patch[2]}, flags.area, flags.upscale, flags.hdr == "tonemap"};
   request.decode.fps = flags.fps;
   request.decode.deinterlace = flags.deinterlace;
   request.decode.max_seconds = flags.max_seconds;

@@ -11,8 +11,8 @@ namespace zoetrope::testing_support {
 /// read, so a word can't hold a blank. Throws: Error with ffmpeg's output when it fails.
 void run_ffmpeg(const std::string& words);
 
-/// Presentation times and RGB pictures of all frames, as the ffmpeg command decodes them with one thread,
-/// rotated, and converted with exact rounding.
+/// Presentation times and RGB pictures of all frames, as the ffmpeg command decodes them with one thread and
+/// rotates them; converted by the project's own conversion, so that a right frame is equal bit for bit.
 struct OracleFrames {
   std::vector<double> seconds;
   std::vector<std::string> rgb;

@@ -53,7 +53,8 @@ DatasetRules rules_of(const IngestRequest& request) {
           {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
           {"max_clip_bytes", request.decode.max_clip_bytes},
           {"libavcodec", version_text(avcodec_version())},
-          {"libswscale", version_text(swscale_version())}}
+          {"hdr", request.decode.size.tone_map_hdr ? "tonemap" : "refuse"},
+          {"pixels", std::string(pixel_rules())}}
           .dump();
   return rules;
 }

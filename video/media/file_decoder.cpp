@@ -179,6 +179,7 @@ SourceFacts FileDecoder::facts() const {
   facts.color_matrix = converter.matrix();
   facts.color_range = converter.range();
   facts.color_guessed = converter.guessed_color();
+  facts.color_steps = converter.color_steps();
   facts.crop_loss = converter.target().crop_loss;
   return facts;
 }

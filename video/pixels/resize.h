@@ -1,8 +1,5 @@
 // From a decoded picture to RGB of the data set's size: colour matrix and range as tagged (or by a stated
 // guess), pixel aspect, resize to cover, rotation, centre crop to whole patches. Used by video/media/decode.
-//
-// Note [untagged colour]: YUV without a matrix is taken as BT.709 from 720 lines up, else as BT.601; without
-// a range as limited (16-235). The manifest says when that was guessed.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +17,7 @@ struct SizeRule {
   Patch patch;
   int64_t area = int64_t(96) * 64;  ///< pixels of the target, at the clip's own aspect
   bool upscale = false;             ///< smaller clips grow to the area instead of keeping their size
+  bool tone_map_hdr = true;         ///< PQ and HLG become BT.709, or are refused
 };
 
 /// Where a shown picture goes: scaled to `scaled_*`, then cut to the centre `width` x `height`.
@@ -44,6 +42,9 @@ struct Orientation {
 /// Throws: Error (a reason to refuse) for angles other than multiples of 90 degrees.
 Orientation orientation_of(const int32_t* display_matrix);
 
+/// What decides pixels besides sizes and tags, in words; part of a data set's rules.
+const char* pixel_rules();
+
 /// Turns decoded pictures into RGB. The first picture decides the size; later ones of another size are fitted
 /// in.
 class FrameConverter {
@@ -64,7 +65,8 @@ class FrameConverter {
   std::string matrix() const;
   std::string range() const;
   bool guessed_color() const;
-  bool size_changed() const;  ///< some picture had another size or orientation than the first
+  const std::string& color_steps() const;  ///< place of chroma, alpha, tone mapping
+  bool size_changed() const;               ///< some picture had another size or orientation than the first
 
  private:
   struct State;

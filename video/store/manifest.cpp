@@ -37,7 +37,11 @@ Json json_of(const SourceFacts& f) {
           {"rotation", f.rotation},
           {"mirrored", f.mirrored},
           {"average_fps", f.average_fps},
-          {"color", {{"matrix", f.color_matrix}, {"range", f.color_range}, {"guessed", f.color_guessed}}},
+          {"color",
+           {{"matrix", f.color_matrix},
+            {"range", f.color_range},
+            {"guessed", f.color_guessed},
+            {"steps", f.color_steps}}},
           {"clocks",
            {{"first", seconds(f.first_seconds)},
             {"last", seconds(f.last_seconds)},
@@ -76,6 +80,7 @@ SourceFacts facts_of(const Json& j) {
   f.color_matrix = j.at("color").at("matrix");
   f.color_range = j.at("color").at("range");
   f.color_guessed = j.at("color").at("guessed");
+  f.color_steps = j.at("color").value("steps", "");
   const Json& clocks = j.at("clocks");
   f.first_seconds = seconds_of(clocks.at("first"));
   f.last_seconds = seconds_of(clocks.at("last"));

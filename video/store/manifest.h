@@ -29,7 +29,7 @@ struct SourceFacts {
   int rotation = 0;  ///< degrees clockwise
   bool mirrored = false;
   double average_fps = 0;
-  std::string color_matrix, color_range;
+  std::string color_matrix, color_range, color_steps;
   bool color_guessed = false;  ///< the file didn't say; the rule of video/pixels/resize.h filled it in
   double first_seconds = kUnknownSeconds, last_seconds = kUnknownSeconds;  ///< of presented frames
   double stream_start = kUnknownSeconds, stream_duration = kUnknownSeconds;

@@ -1,0 +1,149 @@
+// The inner loops of the conversion: sixteen output rows at a time, each plane is resampled down its columns
+// and along its rows, and mixed to colours while all of it is in the processor's caches. `Lanes` is one of
+// video/pixels/lanes.h. Used by video/pixels/picture_job alone.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "video/pixels/lanes.h"
+#include "video/pixels/picture_job.h"
+#include "video/pixels/plane_samples.h"
+
+namespace zoetrope::pixels {
+
+constexpr int kBandRows = 16;
+
+/// Weighted sum of `pairs` pairs, kPairs of them when that is not 0.
+template <class Lanes, int kPairs>
+inline typename Lanes::Wide sum_of_pairs(const typename Lanes::Pairs* from, ptrdiff_t step,
+                                         const int32_t* weights, int pairs, int32_t start) {
+  typename Lanes::Wide sum = Lanes::splat(start);
+  const int count = kPairs > 0 ? kPairs : pairs;
+#pragma GCC unroll 8
+  for (int k = 0; k < count; ++k) Lanes::multiply_add(sum, from[k * step], weights[k]);
+  return sum;
+}
+
+/// Calls run with a compile-time number of pairs where it is small, else with 0.
+template <class Lanes, class Run>
+inline void with_pairs(int pairs, Run&& run) {
+  if constexpr (!Lanes::kUnrolled) return run(std::integral_constant<int, 0>());
+  switch (pairs) {
+    case 1: return run(std::integral_constant<int, 1>());
+    case 2: return run(std::integral_constant<int, 2>());
+    case 3: return run(std::integral_constant<int, 3>());
+    case 4: return run(std::integral_constant<int, 4>());
+    case 5: return run(std::integral_constant<int, 5>());
+    case 6: return run(std::integral_constant<int, 6>());
+    case 7: return run(std::integral_constant<int, 7>());
+    default: return run(std::integral_constant<int, 0>());
+  }
+}
+
+/// Converts one picture; `Finish` turns the three sums of a place into pixels.
+template <class Lanes, class Finish>
+class BandConverter {
+ public:
+  BandConverter(const PictureJob& job, const Finish& finish) : job_(job), finish_(finish) {}
+
+  void run() {
+    const int64_t rows = job_.rows[0]->count;
+    for (int64_t first = 0; first < rows; first += kBandRows) {
+      for (int p = 0; p < job_.num_planes; ++p) {
+        resample_columns(p, first);
+        with_pairs<Lanes>(job_.columns[p]->pairs, [&](auto pairs) { resample_rows<pairs()>(p); });
+      }
+      store_band(first, int(std::min<int64_t>(kBandRows, rows - first)));
+    }
+  }
+
+ private:
+  using Pairs = typename Lanes::Pairs;
+
+  /// Down the columns: source rows to sixteen output rows, in pairs of columns.
+  void resample_columns(int p, int64_t first) {
+    const ResampleAxis &rows = *job_.rows[p], &columns = *job_.columns[p];
+    int64_t row_of[kBandRows], begin = INT64_MAX, end = 0;
+    for (int i = 0; i < kBandRows; ++i) {
+      row_of[i] = std::min(first + i, rows.count - 1);
+      const int64_t pair = rows.first_pair[size_t(row_of[i])];
+      begin = std::min(begin, pair);
+      end = std::max(end, pair + rows.pairs);
+    }
+    const int64_t width = (columns.pair_end - columns.pair_begin + 7) / 8 * 8;
+    columns_[p].resize(size_t(width));
+    strip_.resize(size_t(end - begin));
+    with_pairs<Lanes>(rows.pairs, [&](auto pairs) {
+      for (int64_t x = 0; x < width; x += 8) {
+        load_strip(job_.planes[size_t(p)], 2 * (columns.pair_begin + x), begin);
+        resample_strip<pairs()>(p, row_of, begin, &columns_[p][size_t(x)]);
+      }
+    });
+  }
+
+  void load_strip(const Plane& plane, int64_t x, int64_t pair_begin) {
+    const int64_t bytes = plane.wide ? 2 * x : x;
+    // The next cache line of every row: strips go down the rows, which the processor does not foresee.
+    if (bytes % 64 < 16 || plane.wide)
+      for (size_t i = 0; i < 2 * strip_.size(); ++i)
+        __builtin_prefetch(plane.row(std::min(2 * pair_begin + int64_t(i), plane.height - 1)) + bytes + 64);
+    for (size_t i = 0; i < strip_.size(); ++i) {
+      const int64_t y = 2 * (pair_begin + int64_t(i));
+      Lanes::store(&strip_[i],
+                   Lanes::zip(load_samples<Lanes>(plane, y, x), load_samples<Lanes>(plane, y + 1, x)));
+    }
+  }
+
+  template <int kPairs>
+  void resample_strip(int p, const int64_t* row_of, int64_t begin, Pairs* to) {
+    const ResampleAxis& rows = *job_.rows[p];
+    const int bits = job_.planes[size_t(p)].bits;
+    typename Lanes::Narrow out[kBandRows];
+    for (int i = 0; i < kBandRows; ++i) {
+      const size_t row = size_t(row_of[i]);
+      out[i] = Lanes::narrow(
+          sum_of_pairs<Lanes, kPairs>(&strip_[size_t(rows.first_pair[row] - begin)], 1,
+                                      &rows.weights[row * size_t(rows.pairs)], rows.pairs, 1 << (bits - 1)),
+          bits);
+    }
+    Lanes::transpose(out, to);
+  }
+
+  /// Along the rows, all sixteen at a time.
+  template <int kPairs>
+  void resample_rows(int p) {
+    const ResampleAxis& columns = *job_.columns[p];
+    sums_[p].resize(size_t(columns.count));
+    for (size_t x = 0; x < size_t(columns.count); ++x)
+      sums_[p][x].value = Finish::keep(sum_of_pairs<Lanes, kPairs>(
+          &columns_[p][size_t(columns.first_pair[x] - columns.pair_begin)], 1,
+          &columns.weights[x * size_t(columns.pairs)], columns.pairs, Finish::kStart));
+  }
+
+  void store_band(int64_t first, int rows) {
+    const int64_t count = job_.columns[0]->count;
+    const int u = job_.num_planes == 3 ? 1 : 0, v = job_.num_planes == 3 ? 2 : 0;
+    typename Lanes::Pixels pixels[8] = {};
+    for (int64_t x = 0; x < count; x += 8) {
+      const int columns = int(std::min<int64_t>(8, count - x));
+      for (int i = 0; i < columns; ++i) {
+        const size_t at = size_t(x + i);
+        pixels[i] = finish_(sums_[0][at].value, sums_[u][at].value, sums_[v][at].value);
+      }
+      if (job_.swap)
+        Lanes::store_columns(pixels, columns, rows, job_.rgb + x * job_.line + 3 * first, job_.line);
+      else Lanes::store_rows(pixels, columns, rows, job_.rgb + first * job_.line + 3 * x, job_.line);
+    }
+  }
+
+  const PictureJob& job_;
+  const Finish& finish_;
+  std::vector<Pairs> strip_, columns_[3];  ///< of the strip at work; of the band
+  struct Kept {
+    typename Finish::Sum value;
+  };
+  std::vector<Kept> sums_[3];
+};
+
+}  // namespace zoetrope::pixels
