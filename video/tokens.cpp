@@ -1,5 +1,8 @@
 #include "video/tokens.h"
 
+#include <cstring>
+
+#include "core/big_pages.h"
 #include "core/check.h"
 
 namespace zoetrope {
@@ -32,6 +35,37 @@ void visit_runs(const std::array<int64_t, 3>& grid, const Patch& patch, int64_t 
                     frame_of(row, copy, patch), ((y * patch.h + line) * width + x * patch.w) * 3 + channel);
 }
 
+/// Red, green and blue of a line of pixels.
+struct SplitLine {
+  std::vector<uint8_t> channel[3];
+
+  void read(const uint8_t* pixels, int64_t width) {
+    for (auto& each : channel) each.resize(size_t(width));
+    uint8_t *r = channel[0].data(), *g = channel[1].data(), *b = channel[2].data();
+    for (int64_t x = 0; x < width; ++x)
+      r[x] = pixels[3 * x], g[x] = pixels[3 * x + 1], b[x] = pixels[3 * x + 2];
+  }
+};
+
+/// Copies runs of the patch's width; the common ones with a width that the compiler knows.
+inline void copy_run(uint8_t* to, const uint8_t* from, int64_t width) {
+  if (width == 8) std::memcpy(to, from, 8);
+  else if (width == 16) std::memcpy(to, from, 16);
+  else std::memcpy(to, from, size_t(width));
+}
+
+/// Tokens of one picture line by line, so that each line is read once: `line` of every patch of token row
+/// `y`.
+void put_line(const SplitLine& split, int64_t grid_width, const Patch& patch, int64_t copy, int64_t line,
+              uint8_t* tokens) {
+  const int64_t features = 3 * patch.t * patch.h * patch.w;
+  for (int64_t channel = 0; channel < 3; ++channel) {
+    uint8_t* to = tokens + ((channel * patch.t + copy) * patch.h + line) * patch.w;
+    const uint8_t* from = split.channel[channel].data();
+    for (int64_t x = 0; x < grid_width; ++x) copy_run(to + x * features, from + x * patch.w, patch.w);
+  }
+}
+
 }  // namespace
 
 int64_t whole_frames(int64_t num_frames, const Patch& patch) {
@@ -59,11 +93,15 @@ Tokens tokenize(const Clip& clip, const Patch& patch) {
            "' holds ", clip.pixels.size(), " bytes, expected ", clip.num_frames, "x", clip.height, "x",
            clip.width, "x3");
   Tokens out{grid, Tensor::empty({grid[0] * grid[1] * grid[2], 3 * patch.t * patch.h * patch.w}, DType::kU8)};
-  visit_runs(grid, patch, clip.width, [&](int64_t token, int64_t element, int64_t frame, int64_t pixel) {
-    uint8_t* to = out.tokens.row<uint8_t>(token) + element;
-    const uint8_t* from = clip.frame(frame) + pixel;
-    for (int64_t i = 0; i < patch.w; ++i) to[i] = from[3 * i];
-  });
+  prefer_big_pages(out.tokens.raw(), size_t(out.tokens.bytes()));
+  SplitLine split;
+  for (int64_t row = 0; row < grid[0]; ++row)
+    for (int64_t copy = 0; copy < patch.t; ++copy)
+      for (int64_t y = 0; y < clip.height; ++y) {
+        split.read(clip.frame(frame_of(row, copy, patch)) + y * clip.width * 3, clip.width);
+        put_line(split, grid[2], patch, copy, y % patch.h,
+                 out.tokens.row<uint8_t>((row * grid[1] + y / patch.h) * grid[2]));
+      }
   return out;
 }
 

@@ -1,7 +1,9 @@
 #include "video/media/window_sampler.h"
 
 #include <algorithm>
+#include <new>
 
+#include "core/big_pages.h"
 #include "core/check.h"
 
 namespace zoetrope {
@@ -35,11 +37,23 @@ int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
   return std::max<int64_t>(0, end - begin);
 }
 
+/// Room for all frames that the window may show: untouched memory costs nothing, moving frames does.
+void WindowSampler::reserve_pixels(size_t frame_bytes) {
+  const int64_t most = rules_.max_clip_bytes / int64_t(std::max<size_t>(frame_bytes, 1));
+  try {
+    run_.pixels.reserve(size_t(std::clamp<int64_t>(limit_, 1, std::max<int64_t>(most, 1))) * frame_bytes);
+    prefer_big_pages(run_.pixels.data(), run_.pixels.capacity());
+  } catch (const std::bad_alloc&) {
+    // Where even untouched memory is rationed, the buffer grows frame by frame.
+  }
+}
+
 void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb) {
   const int64_t count = count_shown(frame);
   for (int64_t i = 0; i < count; ++i) {
     ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ",
                rules_.max_clip_bytes, " bytes of pixels; lower --max-seconds, --fps or --area");
+    if (run_.pixels.empty()) reserve_pixels(rgb.size());
     run_.pixels.insert(run_.pixels.end(), rgb.begin(), rgb.end());
     const double seconds = double(frame.tick) * double(time_base_.num) / double(time_base_.den);
     run_.sources.push_back({seconds, grid_.seconds_of(int64_t(run_.sources.size())), frame.index});

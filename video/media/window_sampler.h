@@ -49,6 +49,8 @@ class WindowSampler {
     std::vector<int64_t> orders;
   };
 
+  void reserve_pixels(size_t frame_bytes);
+
   Window window_;
   const DecodeRules& rules_;
   Ratio fps_, time_base_;

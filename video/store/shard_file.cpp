@@ -3,15 +3,22 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <vector>
 
+#include "core/big_pages.h"
 #include "core/check.h"
+#include "video/store/shard_checksum.h"
 #include "video/store/shard_layout.h"
 
 namespace zoetrope {
 namespace {
 
 constexpr int64_t kChunkBytes = 64 << 10;  // read granularity: small beside a rank's range, big beside a seek
+
+constexpr size_t kChecksumBytes = 4;
 
 /// Turns HDF5's own exit handler off, once: after a full disk it would try again.
 void turn_exit_handler_off() {
@@ -115,17 +122,51 @@ void extents_of(hid_t dataset, const std::string& path, const std::string& name,
   require(H5Sget_simple_extent_dims(space, extents, nullptr), path, "read the size of '" + name + "'");
 }
 
+// Memory of a file that is made in memory: large pages where the file is large.
+void* grow_image(void* memory, size_t size, H5FD_file_image_op_t, void*) {
+  void* grown = std::realloc(memory, size);
+  if (grown != nullptr) prefer_big_pages(grown, size);
+  return grown;
+}
+void* new_image(size_t size, H5FD_file_image_op_t, void*) { return std::malloc(size); }
+void* copy_image(void* to, const void* from, size_t size, H5FD_file_image_op_t, void*) {
+  return std::memcpy(to, from, size);
+}
+herr_t free_image(void* memory, H5FD_file_image_op_t, void*) {
+  std::free(memory);
+  return 0;
+}
+
 }  // namespace
 
 struct ShardImage::State {
   Handle file, rows;
   hsize_t num_rows = 0, features = 0;
+  hsize_t written_rows = 0;
+  size_t held = 0;             ///< bytes of the chunk at work
+  std::vector<uint8_t> chunk;  ///< with room for its checksum
+
+  /// Hands a chunk over with its checksum, past HDF5's filters: rows that it doesn't have are zeros.
+  void write_chunk() {
+    const size_t bytes = chunk.size() - kChecksumBytes;
+    std::fill(chunk.begin() + int64_t(held), chunk.begin() + int64_t(bytes), uint8_t(0));
+    const uint32_t sum = fletcher32(chunk.data(), bytes);
+    for (size_t i = 0; i < kChecksumBytes; ++i) chunk[bytes + i] = uint8_t(sum >> (8 * i));
+    const hsize_t offset[2] = {written_rows, 0};
+    require(H5Dwrite_chunk(rows, H5P_DEFAULT, 0, offset, chunk.size(), chunk.data()), "new shard",
+            "write the payload");
+    written_rows += bytes / features;
+    held = 0;
+  }
 };
 
 ShardImage::ShardImage() : state_(std::make_unique<State>()) {
   const LibraryGuard guard;
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   require(H5Pset_fapl_core(access, 1 << 20, false), "new shard", "set up a file in memory");
+  H5FD_file_image_callbacks_t memory = {new_image, copy_image, grow_image, free_image,
+                                        nullptr,   nullptr,    nullptr};
+  require(H5Pset_file_image_callbacks(access, &memory), "new shard", "set up its memory");
   state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
                   H5Fclose};
 }
@@ -156,6 +197,7 @@ void ShardImage::create_rows(const std::string& name, int64_t features) {
   state_->features = hsize_t(features);
   const hsize_t none[2] = {0, hsize_t(features)}, unlimited[2] = {H5S_UNLIMITED, hsize_t(features)};
   const hsize_t chunk[2] = {hsize_t(std::max<int64_t>(1, kChunkBytes / features)), hsize_t(features)};
+  state_->chunk.resize(size_t(chunk[0] * chunk[1]) + kChecksumBytes);
   const Handle space(H5Screate_simple(2, none, unlimited), H5Sclose);
   const Handle properties = creation_properties();
   require(H5Pset_chunk(properties, 2, chunk), "new shard", "set the chunk size");
@@ -172,26 +214,29 @@ void ShardImage::append_rows(const Tensor& rows) {
            "rows ", rows.shape_text(), ", expected [N, ", state_->features, "] u8");
   if (rows.rows() == 0) return;
   const LibraryGuard guard;
-  const hsize_t start[2] = {state_->num_rows, 0}, count[2] = {hsize_t(rows.rows()), state_->features};
-  const hsize_t extents[2] = {state_->num_rows + count[0], state_->features};
-  require(H5Dset_extent(state_->rows, extents), "new shard", "grow the payload");
-  const Handle target(H5Dget_space(state_->rows), H5Sclose);
-  require(H5Sselect_hyperslab(target, H5S_SELECT_SET, start, nullptr, count, nullptr), "new shard",
-          "select rows");
-  const Handle source(H5Screate_simple(2, count, nullptr), H5Sclose);
-  require(H5Dwrite(state_->rows, H5T_NATIVE_UINT8, source, target, H5P_DEFAULT, rows.raw()), "new shard",
-          "write the payload");
-  state_->num_rows = extents[0];
+  State& s = *state_;
+  const hsize_t extents[2] = {s.num_rows + hsize_t(rows.rows()), s.features};
+  require(H5Dset_extent(s.rows, extents), "new shard", "grow the payload");
+  s.num_rows = extents[0];
+  const auto* from = static_cast<const uint8_t*>(rows.raw());
+  for (size_t left = size_t(rows.bytes()); left > 0;) {
+    const size_t taken = std::min(left, s.chunk.size() - kChecksumBytes - s.held);
+    std::memcpy(s.chunk.data() + s.held, from, taken);
+    s.held += taken, from += taken, left -= taken;
+    if (s.held + kChecksumBytes == s.chunk.size()) s.write_chunk();
+  }
 }
 
 std::string ShardImage::bytes() const {
   const LibraryGuard guard;
+  if (state_->held > 0) state_->write_chunk();
   require(H5Fflush(state_->file, H5F_SCOPE_LOCAL), "new shard", "flush it");
   const ssize_t size = H5Fget_file_image(state_->file, nullptr, 0);
   require(size, "new shard", "measure it");
-  std::string bytes(size_t(size), '\0');
-  require(H5Fget_file_image(state_->file, bytes.data(), bytes.size()), "new shard", "copy it");
-  return bytes;
+  void** memory = nullptr;
+  require(H5Fget_vfd_handle(state_->file, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "new shard",
+          "find its memory");
+  return {static_cast<const char*>(*memory), size_t(size)};
 }
 
 struct ShardFile::State {
