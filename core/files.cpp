@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,16 @@ std::filesystem::path first_closed(const std::filesystem::path& path) {
       return above;
   }
   return path;
+}
+
+/// For a write that failed since there is no room: how much is missing.
+std::string room_text(int descriptor, int error, size_t wanted) {
+  if (error != ENOSPC && error != EDQUOT && error != EFBIG) return "";
+  struct statvfs disk = {};
+  std::string text = join_message("; ", wanted, " more bytes are needed");
+  if (error == ENOSPC && fstatvfs(descriptor, &disk) == 0)
+    text += join_message(", its disk has ", uint64_t(disk.f_bavail) * disk.f_frsize, " left");
+  return text + "; make room and run the same command again";
 }
 
 /// What fails on the file beside `path` that is written in its place is said of `path`.
@@ -105,7 +116,8 @@ void OpenFile::write(const void* data, size_t size) const {
   while (size > 0) {
     const ssize_t n = ::write(descriptor_, from, std::min(size, kPiece));
     if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't write '", path_, "': ", std::strerror(errno));
+    ZT_REQUIRE(n > 0, "can't write '", path_, "': ", std::strerror(errno),
+               room_text(descriptor_, errno, size));
     from += n;
     size -= size_t(n);
   }

@@ -48,7 +48,8 @@ Bound bind_option(CLI::App& app, const Option& option) {
     // Only a value that a file can set to true needs a way to say false.
     bound.flag = app.add_flag(bound.shown_name + (option.table.empty() ? "" : ",!--no-" + option.name), help);
   } else {
-    bound.flag = app.add_option(bound.shown_name, help)->type_name(type_name_of(option))->expected(1);
+    bound.flag = app.add_option(bound.shown_name, help)->type_name(type_name_of(option));
+    bound.flag->expected(is_list && option.positional ? -1 : 1);  // -1: one or more
     if (option.positional) bound.flag->required(option.required);
   }
   if (is_list) bound.flag->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -180,7 +180,8 @@ void assign_texts(const Option& option, const std::string& shown_name,
           T list;
           for (const std::string& text : texts) {
             if (text.empty()) continue;
-            for (const std::string& part : split_at_commas(text))
+            // Words of their own are paths, which may hold a comma.
+            for (const std::string& part : option.positional ? std::vector{text} : split_at_commas(text))
               list.push_back(parse_element<typename T::value_type>(option, shown_name, part));
           }
           *value = std::move(list);

@@ -7,6 +7,7 @@
 namespace zoetrope {
 
 Command ingest_command();
+Command merge_command();
 Command inspect_command();
 Command plan_command();
 Command profile_command();

@@ -14,14 +14,14 @@ namespace zoetrope {
 namespace {
 
 struct IngestFlags {
-  std::string source, dataset, html, missing_caption = "error", damaged = "keep-clean", hdr = "tonemap";
+  std::string source, dataset, part, html, missing_caption = "error", damaged = "keep-clean", hdr = "tonemap";
   double fps = 8, max_seconds = 10;
   int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
   std::vector<int64_t> patch{4, 8, 8};
   double clip_seconds = 3600;
   DecodeLimits limits;
-  bool upscale = false, deinterlace = false, update = false, json = false, quiet = false;
+  bool upscale = false, deinterlace = false, update = false, repair = false, json = false, quiet = false;
 
   void visit(auto&& field) {
     field("fps", fps, "frames per second of all clips; each frame is the one shown at its time");
@@ -85,6 +85,8 @@ IngestRequest request_of(const IngestFlags& flags) {
   request.decode.clip_seconds = flags.clip_seconds;
   request.workers = flags.workers;
   request.update = flags.update;
+  request.repair = flags.repair;
+  if (!flags.part.empty()) request.part = parse_part(flags.part);
   request.shard_bytes = flags.shard_megabytes << 20;
   request.shard_samples = flags.shard_samples;
   return request;
@@ -131,6 +133,8 @@ int run(const IngestFlags& flags) {
       std::printf("%s is complete already, and its sources are the same\n", flags.dataset.c_str());
     else if (result.resumed > 0)
       std::printf("went on after %lld clips of an earlier run\n", static_cast<long long>(result.resumed));
+    if (result.repaired > 0)
+      std::printf("made %lld damaged shards anew\n", static_cast<long long>(result.repaired));
     if (result.reused > 0)
       std::printf("took %lld unchanged clips over without decoding them\n",
                   static_cast<long long>(result.reused));
@@ -147,7 +151,8 @@ int run(const IngestFlags& flags) {
   if (!flags.html.empty()) write_ingest_report(flags.html, flags.dataset, notes_of(result));
   else if (!flags.json && counts.kept + counts.trimmed > 0)
     std::printf("'zoetrope inspect %s --html FILE' shows all of it as a page\n", flags.dataset.c_str());
-  if (counts.kept + counts.trimmed == 0)
+  // A part may hold few files or none; only the whole data set can be unusable.
+  if (counts.kept + counts.trimmed == 0 && !request.part.is_part())
     throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
                              "/manifest.jsonl' says why"));
   return counts.refused > counts.skipped || counts.damaged > 0 ? 1 : 0;
@@ -173,6 +178,12 @@ Command ingest_command() {
   command.options.add_flag(
       "update", flags->update,
       "accept that sources changed since, and decode those alone; the bytes are those of a new data set");
+  command.options.add_flag(
+      "repair", flags->repair,
+      "compare all shards of a finished data set with their hashes, and make damaged ones anew");
+  command.options.add_flag(
+      "part", flags->part,
+      "I/N: only this share of the files, for N machines; 'zoetrope merge' joins their folders");
   command.options.add_flag("json", flags->json, "print the summary as JSON");
   command.options.add_flag("html", flags->html,
                            "write a page with histograms, pictures and all reasons; not in DATASET");

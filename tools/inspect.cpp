@@ -8,13 +8,14 @@
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
 #include "tools/ingest_report.h"
+#include "tools/inspect_verify.h"
 
 namespace zoetrope {
 namespace {
 
 struct InspectFlags {
   std::string dataset, export_folder, clip, play, sheet, html;
-  bool json = false;
+  bool json = false, verify = false;
   bool writes_files() const {
     return !export_folder.empty() || !play.empty() || !sheet.empty() || !html.empty();
   }
@@ -133,6 +134,7 @@ void check_flags(const InspectFlags& flags) {
 
 int run(const InspectFlags& flags) {
   check_flags(flags);
+  if (flags.verify) return verify_command(flags.dataset, flags.json);
   const Dataset dataset(flags.dataset);
   const std::vector<ManifestEntry> entries = read_manifest(flags.dataset + "/manifest.jsonl");
   const std::vector<std::string> damage = find_shard_damage(flags.dataset);
@@ -166,6 +168,8 @@ Command inspect_command() {
       "Exit codes: 0 sound; 1 a shard is damaged; 2 wrong use; 3 failed.";
   command.options.add_positional("dataset", flags->dataset, "data set folder that `zoetrope ingest` wrote");
   command.options.add_flag("json", flags->json, "print JSON");
+  command.options.add_flag("verify", flags->verify,
+                           "compare all that can be compared, clip by clip, and name what is damaged");
   command.options.add_flag("export", flags->export_folder, "folder to write pictures to");
   command.options.add_flag("play", flags->play,
                            "folder to write NAME.mp4 and a contact sheet NAME.png of each clip to, or with "

@@ -36,8 +36,8 @@ void check_outputs(const std::vector<FileFlag>& outputs, const std::vector<FileF
 }
 
 void refuse_empty_paths(const Command& command) {
-  constexpr const char* kPaths[] = {"out",     "html",  "timeline",   "plan-out", "export", "run",  "resume",
-                                    "lengths", "lists", "train-data", "name",     "play",   "sheet"};
+  constexpr const char* kPaths[] = {"out",     "html",  "timeline",   "plan-out", "export", "run",   "resume",
+                                    "lengths", "lists", "train-data", "name",     "play",   "sheet", "part"};
   for (const Option& option : command.options.options()) {
     const auto* text = std::get_if<std::string*>(&option.target);
     const bool is_path = std::find(std::begin(kPaths), std::end(kPaths), option.name) != std::end(kPaths);

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   register_devices();
   std::vector<Command> commands;
   commands.push_back(ingest_command());
+  commands.push_back(merge_command());
   commands.push_back(inspect_command());
   commands.push_back(profile_command());
   commands.push_back(plan_command());

@@ -46,7 +46,7 @@ void Process::signal_leader(int signal) const { kill(pid_, signal); }
 bool Process::wait_for(std::chrono::milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!ended_) {
-    if (waitpid(pid_, &status_, WNOHANG) == pid_) {
+    if (wait4(pid_, &status_, WNOHANG, &usage_) == pid_) {
       ended_ = true;
     } else if (std::chrono::steady_clock::now() >= end) {
       return false;
@@ -59,10 +59,12 @@ bool Process::wait_for(std::chrono::milliseconds limit) {
 
 Finished Process::wait() {
   while (!ended_) {
-    if (waitpid(pid_, &status_, 0) == pid_) ended_ = true;
-    else ZT_CHECK(errno == EINTR, "waitpid failed");
+    if (wait4(pid_, &status_, 0, &usage_) == pid_) ended_ = true;
+    else ZT_CHECK(errno == EINTR, "wait4 failed");
   }
-  return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), output()};
+  const auto seconds = [](const timeval& time) { return double(time.tv_sec) + double(time.tv_usec) / 1e6; };
+  return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), output(),
+          seconds(usage_.ru_utime) + seconds(usage_.ru_stime), int64_t(usage_.ru_maxrss)};
 }
 
 std::string Process::output() const {

@@ -1,6 +1,7 @@
 // Runs the real binary in tests: output captured, killable at any moment.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -13,6 +14,8 @@ namespace zoetrope::testing_support {
 struct Finished {
   int exit_code = -1;  ///< 128 + signal when killed
   std::string output;
+  double cpu_seconds = 0;  ///< user and system, of the first process and the children that it waited for
+  int64_t peak_kib = 0;    ///< largest resident memory of one of them
 };
 
 /// A child in a process group of its own, its output going to a temporary file.
@@ -35,6 +38,7 @@ class Process {
   pid_t pid_ = -1;
   int output_ = -1;
   int status_ = 0;
+  rusage usage_{};
   bool ended_ = false;
 };
 

@@ -8,7 +8,9 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "video/ingest/ordered_run.h"
+#include "video/ingest/part_plan.h"
 #include "video/ingest/ready_clip.h"
+#include "video/ingest/shard_repair.h"
 #include "video/media/deinterlacer.h"
 #include "video/media/libav.h"
 #include "video/sources/linked_folders.h"
@@ -16,6 +18,7 @@
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
 #include "video/store/previous_clips.h"
+#include "video/store/rules_diff.h"
 
 namespace zoetrope {
 namespace {
@@ -40,8 +43,8 @@ std::string version_text(unsigned version) {
 }
 
 DatasetRules rules_of(const IngestRequest& request) {
-  DatasetRules rules{request.decode.size.patch, request.decode.fps, "", request.shard_bytes,
-                     request.shard_samples};
+  DatasetRules rules{request.decode.size.patch, request.decode.fps,    "",
+                     request.shard_bytes,       request.shard_samples, request.part};
   rules.options =
       nlohmann::ordered_json{
           {"area", request.decode.size.area},
@@ -92,9 +95,10 @@ class Ingest {
         rules_(rules_of(request)),
         plan_(plan_ingest(request.source, request.missing_caption)) {
     inventory_ = take_inventory(request.source, plan_);
+    ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
+    if (request.part.is_part()) sources_hash_ = keep_part(request.part, plan_, inventory_);
     for (const PlannedSource& source : plan_.sources)
       for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(request_.source + "/" + source.path);
-    ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
   }
 
   IngestResult run(const std::function<void(const IngestProgress&)>& progress) {
@@ -113,10 +117,11 @@ class Ingest {
         result.entries = writer_->decided();
         return result;
       }
-      writer_->seal();
+      writer_->seal(sources_hash_);
       writer_.reset();
     } else {
       result.was_complete = true;
+      result.repaired = repair(progress);
       fs::remove(journal_path(request_.dataset), ignored);
     }
     fs::remove(inventory_path(request_.dataset), ignored);
@@ -129,7 +134,8 @@ class Ingest {
  private:
   void open();
   void require_rules(const std::string& then) const;
-  void require_update(const SourceChanges& changes) const;
+  void require_update(const SourceChanges& changes, bool others_changed = false) const;
+  int64_t repair(const std::function<void(const IngestProgress&)>& progress);
   void decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result);
   std::vector<Task> tasks_from(size_t decided) const;
   std::vector<ReadyClip> process(const Task& task);
@@ -142,18 +148,19 @@ class Ingest {
   IngestPlan plan_;
   std::vector<InventoryItem> inventory_;
   std::vector<std::string> paths_;
+  std::string sources_hash_;  ///< of all parts' sources, when this is a part
   std::optional<DatasetWriter> writer_;
   std::optional<PreviousClips> previous_;
 };
 
 void Ingest::require_rules(const std::string& then) const {
-  ZT_REQUIRE(then == rules_text(rules_), "'", request_.dataset, "' was made with other options:\n  then ",
-             then, "\n  now  ", rules_text(rules_), "\nuse the same options or another folder");
+  require_same_rules(request_.dataset, then, rules_text(rules_));
 }
 
-void Ingest::require_update(const SourceChanges& changes) const {
+void Ingest::require_update(const SourceChanges& changes, bool others_changed) const {
   ZT_REQUIRE(request_.update, "the sources below '", request_.source, "' are not those that '",
              request_.dataset, "' was made from:", changes.text(),
+             others_changed ? "\n  the sources of all parts together" : "",
              "\n--update accepts that and decodes what was added or changed");
 }
 
@@ -164,11 +171,15 @@ void Ingest::open() {
     require_rules(rules_of_folder(folder));
     const SourceChanges changes = compare_with_manifest(read_manifest(folder + "/manifest.jsonl"), inventory_,
                                                         paths_, request_.workers);
-    if (!changes.any()) return;
-    require_update(changes);
-    remember_clips(folder, read_manifest(folder + "/manifest.jsonl"), read_dataset_json(folder).shards);
-    write_inventory(folder, inventory_);
-    unseal(folder, rules_, changes.same_prefix);
+    const bool others_changed = read_dataset_json(folder).sources_hash != sources_hash_;
+    if (!changes.any() && !others_changed) return;
+    require_update(changes, others_changed);
+    {
+      const FolderLock lock(folder, FolderLock::Kind::kWriter);
+      remember_clips(folder, read_manifest(folder + "/manifest.jsonl"), read_dataset_json(folder).shards);
+      write_inventory(folder, inventory_);
+      unseal(folder, rules_, changes.same_prefix);
+    }
     writer_.emplace(folder, rules_);
     return;
   }
@@ -277,15 +288,27 @@ void Ingest::write(ReadyClip& ready) {
   else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
 }
 
+/// Adds what was read and decoded for the clips of one file.
+void count_source(const std::vector<ReadyClip>& clips, IngestProgress& state) {
+  int64_t decoded = 0, bytes = 0;
+  for (const ReadyClip& clip : clips) {
+    bytes = std::max(bytes, clip.entry.source_bytes);
+    if (!clip.reused) decoded = std::max(decoded, clip.entry.facts.decoded);
+  }
+  state.bytes += bytes;
+  state.decoded += decoded;
+}
+
 void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result) {
   const size_t decided = writer_->decided().size();
   const std::vector<Task> tasks = tasks_from(decided);
-  IngestProgress state{int64_t(decided), int64_t(inventory_.size()), 0, 0};
+  IngestProgress state{.done = int64_t(decided), .total = int64_t(inventory_.size())};
   for (const Task& task : tasks) state.total_bytes += std::max<int64_t>(0, inventory_[task.first_item].bytes);
   progress(state);
-  OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips) {
+  OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips, int64_t waiting) {
     std::vector<std::string> names;
-    state.bytes += std::max<int64_t>(0, clips.front().entry.source_bytes);
+    state.waiting = waiting;
+    count_source(clips, state);
     for (ReadyClip& ready : clips) {
       names.push_back(ready.entry.name);
       ++state.done;
@@ -299,6 +322,39 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
     progress(state);
   });
   ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });
+}
+
+/// Makes broken shards of a finished data set anew; returns how many.
+int64_t Ingest::repair(const std::function<void(const IngestProgress&)>& progress) {
+  const std::vector<ShardRecord> broken = find_broken_shards(request_.dataset, request_.repair);
+  if (broken.empty()) return 0;
+  const FolderLock lock(request_.dataset, FolderLock::Kind::kWriter);
+  const std::vector<ManifestEntry> entries = read_manifest(request_.dataset + "/manifest.jsonl");
+  forget_previous(request_.dataset);
+  previous_.emplace(request_.dataset, read_dataset_json(request_.dataset).shards);
+  for (const ShardRecord& record : broken) {
+    ShardRepair shard(request_.dataset, rules_.patch, entries, record);
+    std::vector<Task> tasks = tasks_from(0);
+    std::erase_if(tasks, [&](const Task& task) {
+      for (size_t i = 0; i < task.source->clips.size(); ++i)
+        if (shard.wants(inventory_[task.first_item + i].name)) return false;
+      return true;
+    });
+    IngestProgress state{.total = shard.num_wanted()};
+    OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips, int64_t waiting) {
+      state.waiting = waiting;
+      count_source(clips, state);
+      for (ReadyClip& ready : clips) {
+        if (!shard.wants(ready.entry.name)) continue;
+        shard.add(ready);
+        ++state.done;
+      }
+      progress(state);
+    });
+    ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });
+    shard.finish();
+  }
+  return int64_t(broken.size());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "video/ingest/damage_policy.h"
 #include "video/sources/ingest_plan.h"
+#include "video/store/part.h"
 
 namespace zoetrope {
 
@@ -19,13 +20,18 @@ struct IngestRequest {
   DamagePolicy damaged = DamagePolicy::kKeepClean;
   int64_t workers = 1;
   bool update = false;  ///< accept that sources changed, and decode what changed
+  bool repair = false;  ///< compare all shards of a finished data set with their hashes
+  PartNumber part;      ///< this machine's share
   int64_t shard_bytes = 64 << 20, shard_samples = 1024;
 };
 
-/// How far it is. Bytes are of source files, without those that an earlier run had decided.
+/// How far it is. Clips count from the beginning of the data set, the rest in this run alone.
 struct IngestProgress {
-  int64_t done = 0, total = 0, refused = 0, frames = 0;
-  int64_t bytes = 0, total_bytes = 0;
+  int64_t done = 0, total = 0, refused = 0;  ///< clips
+  int64_t frames = 0;                        ///< written
+  int64_t decoded = 0;                       ///< frames decoded from the sources
+  int64_t bytes = 0, total_bytes = 0;        ///< of source files: written, and all that this run has to do
+  int64_t waiting = 0;                       ///< files decoded, waiting for an earlier one or for the disk
 };
 
 /// What came out.
@@ -36,11 +42,13 @@ struct IngestResult {
   int64_t resumed = 0;        ///< clips that an earlier run had decided
   int64_t reused = 0;         ///< clips after a change, taken from the earlier data set without decoding
   int64_t undecided = 0;      ///< clips without a verdict: the data set is not sealed
+  int64_t repaired = 0;       ///< damaged shards of a finished data set that were made anew
   bool was_complete = false;  ///< the data set was there already, and the sources are the same
 };
 
 /// Clips that the watchdog stops stay undecided in the journal: the data set is not sealed, and the next run
-/// decides them and writes again what follows them.
+/// decides them and writes again what follows them. Shards of a finished data set that are missing or cut off
+/// are made anew, as are those that `repair` finds.
 /// Throws: UsageError for paths and values that can't be; Error when sources changed (listing them), when the
 /// data set was begun with other options, when nothing is there, when the disk is full, when a clip is
 /// damaged and the policy is kFail.

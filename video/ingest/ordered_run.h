@@ -12,11 +12,13 @@
 
 namespace zoetrope {
 
-/// Runs tasks in parallel and hands results over in order, never more than a few tasks ahead.
+/// Runs tasks in parallel and hands results over in order. What waits is bounded: a worker starts a task only
+/// when it is at most a few tasks ahead and the results that wait are below some bytes.
 class OrderedRun {
  public:
-  /// `sink` gets the results of each task, one call at a time.
-  OrderedRun(int64_t workers, std::function<void(std::vector<ReadyClip>&)> sink)
+  /// Gets the results of each task, one call at a time, and how many other tasks wait for their turn.
+  using Sink = std::function<void(std::vector<ReadyClip>& clips, int64_t waiting)>;
+  OrderedRun(int64_t workers, Sink sink)
       : pool_(int(workers)), window_(2 * workers), sink_(std::move(sink)) {}
 
   /// Runs tasks 0 to count - 1. Throws: what a task or the sink throws first.
@@ -28,11 +30,12 @@ class OrderedRun {
 
   ThreadPool pool_;
   int64_t window_, next_ = 0;
-  std::function<void(std::vector<ReadyClip>&)> sink_;
+  int64_t waiting_bytes_ = 0, num_waiting_ = 0;
+  Sink sink_;
   std::vector<std::optional<std::vector<ReadyClip>>> waiting_;
   std::mutex lock_;
   std::condition_variable moved_;
-  bool failed_ = false;
+  bool failed_ = false, sinking_ = false;
 };
 
 }  // namespace zoetrope

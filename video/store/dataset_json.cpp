@@ -7,6 +7,7 @@
 #include "core/shallow_json.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
+#include "video/store/shard_file.h"
 
 namespace zoetrope {
 
@@ -14,21 +15,47 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 Json json_of(const DatasetRules& rules) {
-  return {{"version", kVersion},
-          {"codec", "pixels"},
-          {"patch", {rules.patch.t, rules.patch.h, rules.patch.w}},
-          {"fps", rules.fps},
-          {"shard_bytes", rules.shard_bytes},
-          {"shard_samples", rules.shard_samples},
-          {"options", Json::parse(rules.options)}};
+  Json json = {{"version", kVersion},
+               {"codec", "pixels"},
+               {"patch", {rules.patch.t, rules.patch.h, rules.patch.w}},
+               {"fps", rules.fps},
+               {"shard_bytes", rules.shard_bytes},
+               {"shard_samples", rules.shard_samples},
+               {"chunk_bytes", kChunkBytes},
+               {"options", Json::parse(rules.options)}};
+  if (rules.part.is_part()) json["part"] = part_text(rules.part);
+  return json;
+}
+
+Patch patch_of(const Json& json) {
+  const Patch patch = {json.at("patch").at(0), json.at("patch").at(1), json.at("patch").at(2)};
+  ZT_REQUIRE(patch.t >= 1 && patch.h >= 1 && patch.w >= 1, "patch must be positive");
+  return patch;
+}
+
+PartNumber part_of(const Json& json) {
+  return json.contains("part") ? parse_part(json.at("part")) : PartNumber{};
 }
 
 }  // namespace
 
 std::string rules_text(const DatasetRules& rules) { return json_of(rules).dump(); }
+
+DatasetRules parse_rules(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    DatasetRules rules{patch_of(json),         json.at("fps"),           json.at("options").dump(),
+                       json.at("shard_bytes"), json.at("shard_samples"), part_of(json)};
+    ZT_REQUIRE(rules_text(rules) == text, "this program would write them as ", rules_text(rules));
+    return rules;
+  } catch (const std::exception& error) {
+    throw Error(join_message("rules of a data set that this program can't follow: ", text, ": ", error.what(),
+                             "; ingest again with this program"));
+  }
+}
 
 std::string shard_record_text(const ShardRecord& record) {
   return Json{{"file", record.file},
@@ -50,7 +77,7 @@ ShardRecord parse_shard_record(const std::string& text) {
 }
 
 std::string dataset_json_text(const DatasetRules& rules, const std::vector<ShardRecord>& shards,
-                              const std::string& manifest_hash) {
+                              const std::string& manifest_hash, const std::string& sources_hash) {
   Json json = {{"format", "zoetrope data set"}};
   json.update(json_of(rules));
   int64_t samples = 0, tokens = 0;
@@ -64,6 +91,8 @@ std::string dataset_json_text(const DatasetRules& rules, const std::vector<Shard
   json["tokens"] = tokens;
   json["shards"] = std::move(list);
   json["manifest_hash"] = manifest_hash;
+  if (!sources_hash.empty()) json["sources_hash"] = sources_hash;
+  json["hash"] = content_hash(json.dump());
   return json.dump(1) + "\n";
 }
 
@@ -72,21 +101,28 @@ DatasetSummary read_dataset_json(const std::string& folder) {
   try {
     const std::string text = read_file(path);
     require_shallow_json(text, "'" + path + "'");
-    const Json json = Json::parse(text);
+    Json json = Json::parse(text);
     ZT_REQUIRE(json.at("format") == "zoetrope data set" && json.at("version") == kVersion, "'", path,
                "': format '", json.at("format").dump(), "' version ", json.at("version").dump(),
                ", this program reads version ", kVersion, "; ingest the clips again");
+    const std::string hash = json.at("hash");
+    json.erase("hash");
+    ZT_REQUIRE(content_hash(json.dump()) == hash, "'", path,
+               "' was changed since it was written: its content hash is ", content_hash(json.dump()),
+               ", it says ", hash, "; copy the data set again or ingest again");
     ZT_REQUIRE(json.at("codec") == "pixels", "'", path, "': codec ", json.at("codec").dump(),
                ", expected \"pixels\"");
     DatasetSummary summary;
-    summary.patch = {json.at("patch").at(0), json.at("patch").at(1), json.at("patch").at(2)};
+    summary.patch = patch_of(json);
     summary.fps = json.at("fps");
-    ZT_REQUIRE(summary.patch.t >= 1 && summary.patch.h >= 1 && summary.patch.w >= 1 && summary.fps > 0, "'",
-               path, "': patch and fps must be positive");
+    ZT_REQUIRE(summary.fps > 0, "'", path, "': fps must be positive");
+    summary.part = part_of(json);
+    summary.sources_hash = json.value("sources_hash", "");
     summary.manifest_hash = json.at("manifest_hash");
     for (const Json& shard : json.at("shards")) summary.shards.push_back(parse_shard_record(shard.dump()));
     Json rules = json;
-    for (const char* key : {"format", "samples", "tokens", "shards", "manifest_hash"}) rules.erase(key);
+    for (const char* key : {"format", "samples", "tokens", "shards", "manifest_hash", "sources_hash"})
+      rules.erase(key);
     summary.rules = rules.dump();
     return summary;
   } catch (const Json::exception& error) {

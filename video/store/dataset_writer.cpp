@@ -1,35 +1,37 @@
 #include "video/store/dataset_writer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "core/check.h"
 #include "core/content_hash.h"
 #include "core/files.h"
 #include "video/store/journal.h"
+#include "video/store/rules_diff.h"
 
 namespace zoetrope {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string shard_name(size_t index) {
-  char text[32];
-  std::snprintf(text, sizeof text, "shard-%05zu.h5", index);
-  return text;
-}
-
-bool shard_is_whole(const std::string& folder, const ShardRecord& record) {
-  const std::string path = folder + "/" + record.file;
+/// Makes a folder and those above it, and puts their names on disk.
+void make_folder(const std::string& folder) {
   std::error_code error;
-  return fs::is_regular_file(path, error) && int64_t(fs::file_size(path, error)) == record.bytes &&
-         file_content_hash(path) == record.hash;
+  std::vector<fs::path> missing;
+  for (fs::path path = fs::absolute(folder, error); !path.empty() && !fs::exists(path, error);
+       path = path.parent_path())
+    missing.push_back(path);
+  fs::create_directories(folder, error);
+  ZT_REQUIRE(fs::is_directory(folder), "can't make the folder '", folder,
+             "': ", error ? error.message() : "something else is there");
+  for (const fs::path& path : missing) {
+    try {
+      sync_path(path.parent_path().string());
+    } catch (const Error&) {}  // a folder that this user may write to but not list
+  }
 }
 
 /// Whether a folder is one that ingest may fill: new, empty, or holding what an earlier run left.
@@ -46,13 +48,34 @@ void refuse_foreign_folder(const std::string& folder) {
 
 }  // namespace
 
+std::string shard_name(size_t index) {
+  char text[32];
+  std::snprintf(text, sizeof text, "shard-%05zu.h5", index);
+  return text;
+}
+
+void place_entry(ManifestEntry& entry, const std::string& shard, int64_t row, const Clip& clip,
+                 const Tokens& tokens) {
+  entry.shard = shard;
+  entry.row = row;
+  entry.num_frames = clip.num_frames;
+  entry.height = clip.height;
+  entry.width = clip.width;
+  entry.grid = tokens.grid;
+  entry.num_tokens = tokens.num_tokens();
+}
+
+bool shard_is_whole(const std::string& folder, const ShardRecord& record) {
+  const std::string path = folder + "/" + record.file;
+  std::error_code error;
+  return fs::is_regular_file(path, error) && int64_t(fs::file_size(path, error)) == record.bytes &&
+         file_content_hash(path) == record.hash;
+}
+
 DatasetWriter::DatasetWriter(const std::string& folder, const DatasetRules& rules)
     : folder_(folder), rules_(rules), shard_(rules.patch) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  ZT_REQUIRE(fs::is_directory(folder), "can't make the folder '", folder,
-             "': ", error ? error.message() : "something else is there");
-  lock_folder();
+  make_folder(folder);
+  lock_.emplace(folder, FolderLock::Kind::kWriter);
   if (fs::exists(journal_path(folder))) {
     load_journal();
   } else {
@@ -64,24 +87,9 @@ DatasetWriter::DatasetWriter(const std::string& folder, const DatasetRules& rule
   }
 }
 
-DatasetWriter::~DatasetWriter() {
-  if (lock_ >= 0) close(lock_);
-}
-
-void DatasetWriter::lock_folder() {
-  lock_ = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  ZT_REQUIRE(lock_ >= 0, "can't open the folder '", folder_, "': ", std::strerror(errno));
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(lock_);
-    throw Error(
-        join_message("another ingest is writing to '", folder_, "'; wait for it or choose another folder"));
-  }
-}
-
 void DatasetWriter::load_journal() {
   Journal journal = read_journal(folder_);
-  ZT_REQUIRE(journal.rules == rules_text(rules_), "'", folder_, "' was started with other options:\n  then ",
-             journal.rules, "\n  now  ", rules_text(rules_), "\nuse the same options or another folder");
+  require_same_rules(folder_, journal.rules, rules_text(rules_));
   size_t good = 0;
   while (good < journal.batches.size() &&
          (!journal.batches[good].has_shard || shard_is_whole(folder_, journal.batches[good].shard)))
@@ -124,13 +132,7 @@ void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::str
                            const Tokens& tokens) {
   ZT_CHECK(entry.name == clip.name && !entry.refused(), "line of '", entry.name, "' for clip '", clip.name,
            "'");
-  entry.shard = shard_name(shards_.size());
-  entry.row = shard_.num_samples();
-  entry.num_frames = clip.num_frames;
-  entry.height = clip.height;
-  entry.width = clip.width;
-  entry.grid = tokens.grid;
-  entry.num_tokens = tokens.num_tokens();
+  place_entry(entry, shard_name(shards_.size()), shard_.num_samples(), clip, tokens);
   shard_.append(clip, caption, tokens);
   pending_.push_back(std::move(entry));
   if (shard_.payload_bytes() >= rules_.shard_bytes || shard_.num_samples() >= rules_.shard_samples)
@@ -175,20 +177,20 @@ void DatasetWriter::close_batch() {
   batch_has_shard_.push_back(batch.has_shard);
 }
 
-void DatasetWriter::seal() {
+void DatasetWriter::seal(const std::string& sources_hash) {
   pause();
   ZT_CHECK(first_undecided() < 0, "clip ", first_undecided(), " is undecided");
   std::string manifest;
   for (const ManifestEntry& entry : decided_) manifest += manifest_line(entry) + "\n";
   // Shards that a longer earlier run left behind are no part of this data set.
+  std::set<std::string> used;
+  for (const ShardRecord& shard : shards_) used.insert(shard.file);
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
-    bool used = !name.starts_with("shard-");
-    for (const ShardRecord& shard : shards_) used = used || shard.file == name;
-    if (!used) fs::remove(entry.path());
+    if (name.starts_with("shard-") && used.count(name) == 0) fs::remove(entry.path());
   }
   write_file_atomically(folder_ + "/dataset.json",
-                        dataset_json_text(rules_, shards_, content_hash(manifest)));
+                        dataset_json_text(rules_, shards_, content_hash(manifest), sources_hash));
   write_file_atomically(folder_ + "/manifest", manifest);
   ZT_REQUIRE(std::rename((folder_ + "/manifest").c_str(), (folder_ + "/manifest.jsonl").c_str()) == 0,
              "can't rename '", folder_, "/manifest' to manifest.jsonl: ", std::strerror(errno));

@@ -2,11 +2,14 @@
 // lines in the journal manifest.jsonl.partial, at last manifest.jsonl and dataset.json. Used by ingest.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "video/clip.h"
+#include "video/store/folder_lock.h"
 #include "video/store/manifest.h"
+#include "video/store/part.h"
 #include "video/store/shard.h"
 #include "video/tokens.h"
 
@@ -19,6 +22,7 @@ struct DatasetRules {
   std::string options = "{}";      ///< JSON object: everything else that decides the bytes
   int64_t shard_bytes = 64 << 20;  ///< a shard ends with the sample that reaches this payload
   int64_t shard_samples = 1024;    ///< or this number
+  PartNumber part;                 ///< which part of a data set, when several machines make it
 };
 
 /// Appends clips in order. One writer per folder, kept by a lock on it.
@@ -28,9 +32,6 @@ class DatasetWriter {
   /// cut off. Throws: Error when the folder holds a finished data set, something else, or one started with
   /// other rules.
   DatasetWriter(const std::string& folder, const DatasetRules& rules);
-  ~DatasetWriter();
-  DatasetWriter(const DatasetWriter&) = delete;
-  DatasetWriter& operator=(const DatasetWriter&) = delete;
 
   /// Entries that an earlier run decided, in order.
   const std::vector<ManifestEntry>& decided() const { return decided_; }
@@ -50,18 +51,18 @@ class DatasetWriter {
   int64_t first_undecided() const;
   /// Puts what was appended on disk, for a run that ends without sealing.
   void pause();
-  /// Finishes: manifest.jsonl and dataset.json appear, the journal goes.
-  void seal();
+  /// Finishes: manifest.jsonl and dataset.json appear, the journal goes. `sources_hash`: of all sources, when
+  /// this is a part.
+  void seal(const std::string& sources_hash = "");
 
  private:
-  void lock_folder();
   void load_journal();
   void write_journal() const;
   void close_batch();
 
   std::string folder_;
   DatasetRules rules_;
-  int lock_ = -1;
+  std::optional<FolderLock> lock_;
   std::vector<ManifestEntry> decided_, pending_;
   std::vector<ShardRecord> shards_;
   std::vector<int64_t> batch_ends_;  ///< entries decided at the end of each batch
@@ -74,10 +75,18 @@ bool is_sealed(const std::string& folder);
 /// Makes a sealed data set unfinished again: full shards among the first `keep` entries stay, the rest is to
 /// be redone.
 void unseal(const std::string& folder, const DatasetRules& rules, int64_t keep);
+/// Name of a shard's file.
+std::string shard_name(size_t index);
+/// Writes into a line where its clip lies and how big it is.
+void place_entry(ManifestEntry& entry, const std::string& shard, int64_t row, const Clip& clip,
+                 const Tokens& tokens);
+/// Whether a shard's file is there and has the bytes that its record says; all of them are read.
+bool shard_is_whole(const std::string& folder, const ShardRecord& record);
 /// Whether a shard ended because it was full, not because the data set did.
 bool is_full(const ShardRecord& shard, const DatasetRules& rules);
-/// The rules as one line of JSON.
+/// The rules as one line of JSON, and back. Throws: Error when this program can't have written the text.
 std::string rules_text(const DatasetRules& rules);
+DatasetRules parse_rules(const std::string& text);
 /// The rules that a sealed or unfinished data set was made by, as JSON; empty when the folder holds none.
 std::string rules_of_folder(const std::string& folder);
 
@@ -85,7 +94,9 @@ std::string rules_of_folder(const std::string& folder);
 struct DatasetSummary {
   Patch patch;
   double fps = 0;
+  PartNumber part;
   std::string rules, manifest_hash;
+  std::string sources_hash;  ///< of a part
   std::vector<ShardRecord> shards;
 };
 /// Reads and checks dataset.json. Throws: Error naming the file.

@@ -39,8 +39,8 @@ void append_to_journal(const std::string& folder, const std::vector<ManifestEntr
 /// A shard's line in dataset.json and in the journal, and back.
 std::string shard_record_text(const ShardRecord& record);
 ShardRecord parse_shard_record(const std::string& text);
-/// The whole dataset.json.
+/// The whole dataset.json; `sources_hash` is empty unless it is a part's.
 std::string dataset_json_text(const DatasetRules& rules, const std::vector<ShardRecord>& shards,
-                              const std::string& manifest_hash);
+                              const std::string& manifest_hash, const std::string& sources_hash);
 
 }  // namespace zoetrope

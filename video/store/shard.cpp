@@ -216,14 +216,17 @@ void ShardReader::read_tokens(int64_t sample, int64_t begin, int64_t end, const 
 }
 
 std::vector<FrameSource> ShardReader::read_sources(int64_t sample) const {
-  const Tensor source = file_.read("source_seconds", DType::kF64),
-               output = file_.read("output_seconds", DType::kF64);
-  const Tensor index = file_.read("source_index", DType::kI64);
-  ZT_REQUIRE(source.size() == frame_offsets_.back() && output.size() == source.size() &&
-                 index.size() == source.size(),
-             "'", path(), "': the frame sources don't fit the samples; the shard is damaged");
+  ZT_CHECK(sample >= 0 && sample < int64_t(samples_.size()), "sample ", sample, " of ", samples_.size());
+  for (const char* name : {"source_seconds", "output_seconds", "source_index"})
+    ZT_REQUIRE(file_.length_of(name) == frame_offsets_.back(), "'", path(), "': '", name,
+               "' doesn't fit the samples; the shard is damaged");
+  const int64_t begin = frame_offsets_[size_t(sample)];
+  const int64_t count = frame_offsets_[size_t(sample) + 1] - begin;
+  const Tensor source = file_.read_range("source_seconds", DType::kF64, begin, count);
+  const Tensor output = file_.read_range("output_seconds", DType::kF64, begin, count);
+  const Tensor index = file_.read_range("source_index", DType::kI64, begin, count);
   std::vector<FrameSource> out;
-  for (int64_t i = frame_offsets_[size_t(sample)]; i < frame_offsets_[size_t(sample) + 1]; ++i)
+  for (int64_t i = 0; i < count; ++i)
     out.push_back({source.data<double>()[i], output.data<double>()[i], index.data<int64_t>()[i]});
   return out;
 }

@@ -16,8 +16,6 @@
 namespace zoetrope {
 namespace {
 
-constexpr int64_t kChunkBytes = 64 << 10;  // read granularity: small beside a rank's range, big beside a seek
-
 constexpr size_t kChecksumBytes = 4;
 
 /// Turns HDF5's own exit handler off, once: after a full disk it would try again.
@@ -272,6 +270,30 @@ Tensor ShardFile::read(const std::string& name, DType dtype) const {
     require(H5Dread(dataset, memory_type(dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.raw()), state_->path,
             "read '" + name + "'");
   return out;
+}
+
+Tensor ShardFile::read_range(const std::string& name, DType dtype, int64_t begin, int64_t count) const {
+  const Tensor out = Tensor::empty({count}, dtype);
+  if (count == 0) return out;
+  const LibraryGuard guard;
+  const Handle dataset = open_dataset(state_->file, state_->path, name);
+  const hsize_t start = hsize_t(begin), extent = hsize_t(count);
+  const Handle source(H5Dget_space(dataset), H5Sclose);
+  require(H5Sselect_hyperslab(source, H5S_SELECT_SET, &start, nullptr, &extent, nullptr), state_->path,
+          "select values of '" + name + "'");
+  const Handle target(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+  require(H5Dread(dataset, memory_type(dtype), target, source, H5P_DEFAULT, out.raw()), state_->path,
+          "read '" + name + "'");
+  return out;
+}
+
+int64_t ShardFile::length_of(const std::string& name) const {
+  const LibraryGuard guard;
+  int dims = 0;
+  hsize_t extents[2] = {0, 0};
+  extents_of(open_dataset(state_->file, state_->path, name), state_->path, name, dims, extents);
+  ZT_REQUIRE(dims == 1, "'", state_->path, "': '", name, "' has two dimensions, expected one");
+  return int64_t(extents[0]);
 }
 
 void ShardFile::shape_of_rows(const std::string& name, int64_t& rows, int64_t& features) const {

@@ -10,6 +10,10 @@
 
 namespace zoetrope {
 
+/// A chunk of the matrix of rows: small beside a rank's range of a long clip, big beside a seek, and four fit
+/// into HDF5's cache of a data set that is open.
+constexpr int64_t kChunkBytes = 256 << 10;
+
 /// An HDF5 file being made in memory. Object times are off and the file format is the library's oldest, so
 /// the bytes depend on the content alone.
 class ShardImage {
@@ -46,6 +50,10 @@ class ShardFile {
   const std::string& path() const;
   /// A whole array of one or two dimensions.
   Tensor read(const std::string& name, DType dtype) const;
+  /// Values [begin, begin + count) of an array of one dimension.
+  Tensor read_range(const std::string& name, DType dtype, int64_t begin, int64_t count) const;
+  /// Values of an array of one dimension, without reading it.
+  int64_t length_of(const std::string& name) const;
   /// Rows and columns of a matrix, without reading it.
   void shape_of_rows(const std::string& name, int64_t& rows, int64_t& features) const;
   /// Reads rows [begin, begin + out.rows()) of a byte matrix into a dense `out`.

@@ -1,0 +1,12 @@
+// zoetrope inspect --verify: everything of a data set compared, damage named clip by clip.
+#pragma once
+
+#include <string>
+
+namespace zoetrope {
+
+/// Prints what `verify_dataset` found and what to do about it, as text or as JSON. Returns the exit code: 0
+/// sound, 1 damaged.
+int verify_command(const std::string& dataset, bool json);
+
+}  // namespace zoetrope
