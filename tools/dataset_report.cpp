@@ -77,6 +77,8 @@ IngestCounts count_verdicts(const std::vector<ManifestEntry>& entries) {
     counts.undecided += entry.undecided();
     counts.skipped += entry.skipped;
     counts.damaged += entry.found_damage;
+    counts.filtered += entry.analysis.filtered;
+    counts.duplicates += !entry.analysis.duplicate.name.empty();
     counts.tokens += entry.num_tokens;
     counts.frames += entry.num_frames;
     for (const Reason& reason : reasons_of(entry))
@@ -115,14 +117,18 @@ std::string counts_text(const IngestCounts& counts, const std::vector<ManifestEn
                         with_commas(counts.tokens), " tokens\n");
   out += reasons_text("trimmed", counts.trimmed, counts.cuts);
   out += reasons_text("refused", counts.refused + counts.undecided, counts.refusals);
+  if (counts.filtered > 0) out += join_message("  of these ", counts.filtered, " filtered, as asked for\n");
+  if (counts.duplicates > 0)
+    out += join_message("  ", counts.duplicates, " clips repeat an earlier one; manifest.jsonl says which\n");
   return out + histogram_text(entries);
 }
 
 std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries) {
-  nlohmann::ordered_json json = {{"kept", counts.kept},       {"trimmed", counts.trimmed},
-                                 {"refused", counts.refused}, {"skipped", counts.skipped},
-                                 {"damaged", counts.damaged}, {"frames", counts.frames},
-                                 {"tokens", counts.tokens},   {"undecided", counts.undecided}};
+  nlohmann::ordered_json json = {{"kept", counts.kept},         {"trimmed", counts.trimmed},
+                                 {"refused", counts.refused},   {"skipped", counts.skipped},
+                                 {"damaged", counts.damaged},   {"frames", counts.frames},
+                                 {"tokens", counts.tokens},     {"undecided", counts.undecided},
+                                 {"filtered", counts.filtered}, {"duplicates", counts.duplicates}};
   json["reasons"] = {{"refused", reasons_json(counts.refusals)}, {"trimmed", reasons_json(counts.cuts)}};
   json["refused_clips"] = nlohmann::ordered_json::array();
   for (const ManifestEntry& entry : entries)

@@ -19,7 +19,9 @@ struct ReasonCount {
 
 struct IngestCounts {
   int64_t kept = 0, trimmed = 0, refused = 0, skipped = 0, damaged = 0;  ///< skipped are among refused
-  int64_t undecided = 0;  ///< only while an ingest is unfinished
+  int64_t undecided = 0;   ///< only while an ingest is unfinished
+  int64_t filtered = 0;    ///< skipped by a filter, or as duplicates
+  int64_t duplicates = 0;  ///< that repeat an earlier clip, refused or not
   int64_t tokens = 0, frames = 0;
   std::vector<ReasonCount> refusals, cuts;  ///< most clips first; a clip may have several cuts
 };

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
+#include "tools/ingest_analysis_flags.h"
 #include "tools/ingest_report.h"
 #include "tools/progress_line.h"
 #include "video/ingest/ingest.h"
@@ -22,11 +23,13 @@ struct IngestFlags {
   double clip_seconds = 3600;
   DecodeLimits limits;
   bool upscale = false, deinterlace = false, update = false, repair = false, json = false, quiet = false;
+  AnalysisFlags analysis;
 
   void visit(auto&& field) {
     field("fps", fps, "frames per second of all clips; each frame is the one shown at its time");
     field("area", area, "pixels of a frame, at each clip's own aspect");
     field("max-seconds", max_seconds, "longer clips are cut to this length");
+    analysis.visit(field);
     field("upscale", upscale, "enlarge clips smaller than the area instead of keeping their size");
     field("deinterlace", deinterlace, "make whole pictures of those that are flagged as two fields (bwdif)");
     field("hdr", hdr, "PQ and HLG clips: tone-mapped to BT.709, or refused",
@@ -84,6 +87,7 @@ IngestRequest request_of(const IngestFlags& flags) {
   request.decode.limits = flags.limits;
   request.decode.clip_seconds = flags.clip_seconds;
   request.workers = flags.workers;
+  request.analysis = flags.analysis.request();
   request.update = flags.update;
   request.repair = flags.repair;
   if (!flags.part.empty()) request.part = parse_part(flags.part);

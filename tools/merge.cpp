@@ -4,7 +4,8 @@
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
-#include "video/store/merge.h"
+#include "video/ingest/merge.h"
+#include "video/store/dataset_writer.h"
 
 namespace zoetrope {
 namespace {
@@ -25,7 +26,7 @@ int run(const MergeFlags& flags) {
       std::printf("%s is complete already, made of these parts\n", flags.dataset.c_str());
     else if (result.resumed > 0)
       std::printf("went on after %lld clips of an earlier run\n", static_cast<long long>(result.resumed));
-    std::fputs(counts_text(counts, result.entries).c_str(), stdout);
+    std::fputs(counts_text(counts, result.entries, read_dataset_json(flags.dataset).fps).c_str(), stdout);
   }
   if (counts.kept + counts.trimmed == 0)
     throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,

@@ -11,7 +11,7 @@
 #include "video/ingest/ingest.h"
 #include "video/store/dataset.h"
 #include "video/store/journal.h"
-#include "video/store/merge.h"
+#include "video/ingest/merge.h"
 
 namespace zoetrope {
 namespace {

@@ -7,9 +7,12 @@
 
 #include "core/check.h"
 #include "core/files.h"
+#include "video/ingest/clip_analysis.h"
+#include "video/ingest/ingest_tasks.h"
 #include "video/ingest/ordered_run.h"
 #include "video/ingest/part_plan.h"
 #include "video/ingest/ready_clip.h"
+#include "video/ingest/scene_plan.h"
 #include "video/ingest/shard_repair.h"
 #include "video/media/deinterlacer.h"
 #include "video/media/libav.h"
@@ -24,13 +27,6 @@ namespace zoetrope {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A source with clips still to be decided.
-struct Task {
-  const PlannedSource* source = nullptr;
-  size_t first_item = 0;   ///< number of its first clip in the inventory
-  size_t num_decided = 0;  ///< of its clips; decoded once more, since what is found depends on all windows
-};
 
 const char* name_of(MissingCaption missing) {
   constexpr const char* kNames[] = {"error", "skip", "empty", "filename"};
@@ -55,6 +51,7 @@ DatasetRules rules_of(const IngestRequest& request) {
           {"damaged", rule_name_of(request.damaged)},
           {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
           {"max_clip_bytes", request.decode.max_clip_bytes},
+          {"analysis", nlohmann::ordered_json::parse(analysis_rules_text(request.analysis))},
           {"libavcodec", version_text(avcodec_version())},
           {"hdr", request.decode.size.tone_map_hdr ? "tonemap" : "refuse"},
           {"pixels", std::string(pixel_rules())}}
@@ -83,6 +80,11 @@ void check_request(const IngestRequest& request) {
   require(request.decode.clip_seconds > 0, "--clip-seconds ", request.decode.clip_seconds,
           ": expected more than 0");
   check_limits(request.decode.limits);
+  check_filters(request.analysis.filters);
+  require(
+      !request.part.is_part() || request.analysis.duplicates != DuplicatePolicy::kDrop,
+      "--part with --duplicates drop: a part can't know the clips of the others; say --duplicates report, "
+      "and the merged manifest names the duplicates");
   require(request.workers >= 1 && request.workers <= 1024, "--workers ", request.workers,
           ": expected 1 to 1024");
 }
@@ -94,6 +96,7 @@ class Ingest {
       : request_(request),
         rules_(rules_of(request)),
         plan_(plan_ingest(request.source, request.missing_caption)) {
+    cut_into_scenes();
     inventory_ = take_inventory(request.source, plan_);
     ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
     if (request.part.is_part()) sources_hash_ = keep_part(request.part, plan_, inventory_);
@@ -132,16 +135,16 @@ class Ingest {
   }
 
  private:
+  void cut_into_scenes();
   void open();
   void require_rules(const std::string& then) const;
   void require_update(const SourceChanges& changes, bool others_changed = false) const;
   int64_t repair(const std::function<void(const IngestProgress&)>& progress);
   void decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result);
-  std::vector<Task> tasks_from(size_t decided) const;
-  std::vector<ReadyClip> process(const Task& task);
+  std::vector<ReadyClip> process(const IngestTask& task);
   bool take_previous(std::vector<ReadyClip>& clips);
   void write(ReadyClip& ready);
-  void decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const;
+  void decode(const IngestTask& task, const std::string& path, std::vector<ReadyClip>& clips) const;
 
   const IngestRequest& request_;
   DatasetRules rules_;
@@ -155,6 +158,16 @@ class Ingest {
 
 void Ingest::require_rules(const std::string& then) const {
   require_same_rules(request_.dataset, then, rules_text(rules_));
+}
+
+/// Before anything else that a plan is used for, and after what would make it useless is known.
+void Ingest::cut_into_scenes() {
+  if (request_.analysis.scenes == SceneDetector::kNone) return;
+  const std::string then = rules_of_folder(request_.dataset);
+  if (!then.empty()) require_rules(then);
+  zoetrope::cut_into_scenes(
+      {request_.source, request_.dataset, request_.analysis.scenes, request_.decode, request_.workers},
+      plan_);
 }
 
 void Ingest::require_update(const SourceChanges& changes, bool others_changed) const {
@@ -212,22 +225,11 @@ void Ingest::open() {
   write_inventory(folder, inventory_);
 }
 
-std::vector<Task> Ingest::tasks_from(size_t decided) const {
-  std::vector<Task> tasks;
-  size_t item = 0;
-  for (const PlannedSource& source : plan_.sources) {
-    const size_t end = item + source.clips.size();
-    if (end > decided) { tasks.push_back({&source, item, decided > item ? decided - item : 0}); }
-    item = end;
-  }
-  return tasks;
-}
-
-std::vector<ReadyClip> Ingest::process(const Task& task) {
+std::vector<ReadyClip> Ingest::process(const IngestTask& task) {
   const std::string path = request_.source + "/" + task.source->path, hash = hash_or_nothing(path);
-  std::vector<ReadyClip> out(task.source->clips.size());
+  std::vector<ReadyClip> out(task.num_clips);
   for (size_t i = 0; i < out.size(); ++i) {
-    const PlannedClip& planned = task.source->clips[i];
+    const PlannedClip& planned = task.source->clips[task.first_clip + i];
     const InventoryItem& item = inventory_[task.first_item + i];
     out[i].caption = planned.caption;
     ManifestEntry& entry = out[i].entry;
@@ -238,13 +240,14 @@ std::vector<ReadyClip> Ingest::process(const Task& task) {
     entry.verdict = "refused";
     entry.reason = planned.refused;
     entry.skipped = planned.skipped;
+    note_window(planned.window, planned.has_window, entry.analysis);
   }
   if (!take_previous(out)) decode(task, path, out);
   out.erase(out.begin(), out.begin() + int64_t(task.num_decided));
   return out;
 }
 
-/// Whether all clips of a file are those of the data set that is being updated.
+/// Whether all clips of a task, and its file, are those of the data set that is being updated.
 bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
   if (clips[0].entry.source_hash.empty()) return false;
   std::vector<std::string> names;
@@ -264,20 +267,25 @@ bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
   return !found.empty();
 }
 
-void Ingest::decode(const Task& task, const std::string& path, std::vector<ReadyClip>& clips) const {
+void Ingest::decode(const IngestTask& task, const std::string& path, std::vector<ReadyClip>& clips) const {
   std::vector<Window> windows;
   std::vector<size_t> decoded_at;
   for (size_t i = 0; i < clips.size(); ++i) {
-    if (!task.source->clips[i].refused.empty()) continue;
-    windows.push_back(task.source->clips[i].window);
+    const PlannedClip& planned = task.source->clips[task.first_clip + i];
+    if (!planned.refused.empty()) continue;
+    windows.push_back(planned.window);
     decoded_at.push_back(i);
   }
   if (windows.empty()) return;
-  std::vector<DecodedClip> decoded = decode_file(path, request_.decode, windows);
+  FrameAnalyzer frames;
+  std::vector<DecodedClip> decoded =
+      decode_file(path, request_.decode, windows,
+                  [&](const AVFrame& frame, const PresentedFrame& place) { frames.observe(frame, place); });
   for (size_t i = 0; i < decoded.size(); ++i) {
-    apply_policy(request_.damaged, decoded[i]);
-    decide(decoded[i], request_.decode, clips[decoded_at[i]]);
-    decoded[i] = DecodedClip();
+    DecodedClip each = std::move(decoded[i]);
+    apply_policy(request_.damaged, each);
+    decide_with_scores(each, frames, windows[i], request_.decode, request_.analysis.filters,
+                       clips[decoded_at[i]]);
   }
 }
 
@@ -301,9 +309,13 @@ void count_source(const std::vector<ReadyClip>& clips, IngestProgress& state) {
 
 void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result) {
   const size_t decided = writer_->decided().size();
-  const std::vector<Task> tasks = tasks_from(decided);
+  const std::vector<IngestTask> tasks = ingest_tasks(plan_, request_.decode, decided);
+  DuplicateIndex seen;
+  const DuplicatePolicy policy = request_.analysis.duplicates;
+  for (ManifestEntry entry : writer_->decided()) decide_duplicate(seen, policy, entry);
   IngestProgress state{.done = int64_t(decided), .total = int64_t(inventory_.size())};
-  for (const Task& task : tasks) state.total_bytes += std::max<int64_t>(0, inventory_[task.first_item].bytes);
+  for (const IngestTask& task : tasks)
+    state.total_bytes += std::max<int64_t>(0, inventory_[task.first_item].bytes);
   progress(state);
   OrderedRun ordered(request_.workers, [&](std::vector<ReadyClip>& clips, int64_t waiting) {
     std::vector<std::string> names;
@@ -311,6 +323,7 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
     count_source(clips, state);
     for (ReadyClip& ready : clips) {
       names.push_back(ready.entry.name);
+      decide_duplicate(seen, policy, ready.entry);
       ++state.done;
       state.frames += ready.clip.num_frames;
       state.refused += ready.entry.refused();
@@ -334,9 +347,9 @@ int64_t Ingest::repair(const std::function<void(const IngestProgress&)>& progres
   previous_.emplace(request_.dataset, read_dataset_json(request_.dataset).shards);
   for (const ShardRecord& record : broken) {
     ShardRepair shard(request_.dataset, rules_.patch, entries, record);
-    std::vector<Task> tasks = tasks_from(0);
-    std::erase_if(tasks, [&](const Task& task) {
-      for (size_t i = 0; i < task.source->clips.size(); ++i)
+    std::vector<IngestTask> tasks = ingest_tasks(plan_, request_.decode, 0);
+    std::erase_if(tasks, [&](const IngestTask& task) {
+      for (size_t i = 0; i < task.num_clips; ++i)
         if (shard.wants(inventory_[task.first_item + i].name)) return false;
       return true;
     });

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "video/ingest/analysis_request.h"
 #include "video/ingest/damage_policy.h"
 #include "video/sources/ingest_plan.h"
 #include "video/store/part.h"
@@ -16,6 +17,7 @@ namespace zoetrope {
 struct IngestRequest {
   std::string source, dataset;
   DecodeRules decode;
+  AnalysisRequest analysis;
   MissingCaption missing_caption = MissingCaption::kError;
   DamagePolicy damaged = DamagePolicy::kKeepClean;
   int64_t workers = 1;

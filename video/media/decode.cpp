@@ -33,16 +33,16 @@ std::vector<DecodedClip> leave_undecided(const std::string& reason, size_t count
 }  // namespace
 
 std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
-                                     const std::vector<Window>& windows) {
+                                     const std::vector<Window>& windows, const FrameObserver& observe) {
   const std::vector<Window> all = windows.empty() ? std::vector<Window>{{}} : windows;
   std::optional<FileDecoder> decoder;
   const auto refuse = [&](const std::string& reason) {
     return refuse_all(reason, decoder ? decoder->facts() : SourceFacts{}, all.size());
   };
   try {
-    decoder.emplace(path, rules, all);
+    decoder.emplace(path, rules, all, observe);
     if (!decoder->run_sparse()) {
-      if (decoder->has_read()) decoder.emplace(path, rules, all);
+      if (decoder->has_read()) decoder.emplace(path, rules, all, observe);
       decoder->run();
     }
     return decoder->results();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "video/clip.h"
+#include "video/media/frame_observer.h"
 #include "video/media/limits.h"
 #include "video/media/ratio.h"
 #include "video/pixels/resize.h"
@@ -56,9 +57,11 @@ struct DecodedClip {
 };
 
 /// Decodes all windows of a file in one pass. Never throws for what is wrong with the file: that is a
-/// verdict. `windows` empty: the whole file. Memory: the clips, a few decoded frames. Cost: bounded by
-/// `rules.limits`, see Note [limits and clocks].
+/// verdict. `windows` empty: the whole file. `observe` sees every frame that is presented in a window, shown
+/// in a clip or not; what it throws refuses the file. Memory: the clips, a few decoded frames. Cost: bounded
+/// by `rules.limits`, see Note [limits and clocks].
 std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
-                                     const std::vector<Window>& windows = {});
+                                     const std::vector<Window>& windows = {},
+                                     const FrameObserver& observe = {});
 
 }  // namespace zoetrope

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "core/check.h"
 #include "video/media/decode_verdict.h"
 #include "video/media/sparse_reader.h"
 #include "video/media/wanted_frames.h"
@@ -9,10 +10,11 @@
 namespace zoetrope {
 
 FileDecoder::FileDecoder(const std::string& path, const DecodeRules& rules,
-                         const std::vector<Window>& windows)
+                         const std::vector<Window>& windows, const FrameObserver& observe)
     : meter_(rules.limits, rules.clip_seconds),
       file_(path, meter_),
       rules_(rules),
+      observe_(observe),
       facts_(file_.facts()),
       clock_(file_),
       shown_(file_, rules, windows) {}
@@ -31,7 +33,7 @@ bool FileDecoder::run_sparse() {
 bool FileDecoder::run_indexed() {
   const FrameIndex index(file_);
   if (!index.linear_reason().empty()) return false;
-  const std::vector<int64_t> wanted = wanted_frames(index, shown_.samplers());
+  const std::vector<int64_t> wanted = wanted_frames(index, shown_.samplers(), bool(observe_));
   if (!skips_groups(index, wanted, file_.decoder().has_b_frames)) return false;
   for (const IndexedPacket& packet : index.packets())
     clock_.note_packet(packet.pts, packet.dts, packet.duration);
@@ -145,6 +147,7 @@ void FileDecoder::present(FrameTime time, AVFrame* picture, bool damaged) {
   if (clock_.advance(time)) ++facts_.out_of_order;
   if (picture != nullptr && libav::is_interlaced(*picture)) ++facts_.interlaced;
   ++facts_.presented;
+  if (picture != nullptr) show_to_observer(*picture, time.tick);
   shown_.show_until(time.tick);
   if (damage_.ends_before(time, damaged)) end_run();
   if (!damage_.in_run()) {
@@ -156,6 +159,16 @@ void FileDecoder::present(FrameTime time, AVFrame* picture, bool damaged) {
   if (picture != nullptr)
     shown_.hold(*picture, {time.tick, time.tick, file_.is_still(), facts_.presented - 1, time.order});
   done_ = shown_.all_full();
+}
+
+void FileDecoder::show_to_observer(const AVFrame& frame, int64_t tick) const {
+  if (!observe_) return;
+  const AVRational base = file_.stream().time_base;
+  Ratio time{0, base.den};
+  ZT_REQUIRE(!__builtin_sub_overflow(tick, clock_.first_tick(), &time.num) &&
+                 !__builtin_mul_overflow(time.num, base.num, &time.num),
+             "timestamps ", clock_.first_tick(), " and ", tick, " in one file can't be right");
+  observe_(frame, {facts_.presented - 1, time, orientation_of(libav::display_matrix_of(file_.stream()))});
 }
 
 void FileDecoder::end_run() {

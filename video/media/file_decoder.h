@@ -22,7 +22,8 @@ namespace zoetrope {
 class FileDecoder {
  public:
   /// Opens the file. Throws: Error whose text is the reason to refuse it.
-  FileDecoder(const std::string& path, const DecodeRules& rules, const std::vector<Window>& windows);
+  FileDecoder(const std::string& path, const DecodeRules& rules, const std::vector<Window>& windows,
+              const FrameObserver& observe);
   /// Decodes, by seeks, only what the windows show, when that skips whole groups of pictures. False: it must
   /// be decoded from its start, by a new FileDecoder if this one `has_read`. Throws: as the constructor.
   bool run_sparse();
@@ -42,12 +43,14 @@ class FileDecoder {
   void take_deinterlaced();
   void present(FrameTime time, AVFrame* picture, bool damaged);
   void note_bad(int64_t order, int64_t tick);
+  void show_to_observer(const AVFrame& frame, int64_t tick) const;
   void end_run();
   void finish();
 
   WorkMeter meter_;
   MediaFile file_;
   const DecodeRules& rules_;
+  const FrameObserver& observe_;
   SourceFacts facts_;
   FrameClock clock_;
   DamageRuns damage_;

@@ -29,10 +29,17 @@ bool may_skip_groups(const MediaFile& file, const std::vector<WindowSampler>& sa
                      [](const WindowSampler& s) { return Ratio{} < s.window().start; });
 }
 
-std::vector<int64_t> wanted_frames(const FrameIndex& index, std::vector<WindowSampler>& samplers) {
+std::vector<int64_t> wanted_frames(const FrameIndex& index, std::vector<WindowSampler>& samplers,
+                                   bool every_frame) {
   std::set<int64_t> wanted{0};
   for (WindowSampler& sampler : samplers) {
     sampler.start_run(index.tick(0), index.tick(0));
+    const auto is_inside = [&](int64_t frame) {
+      return frame < index.num_frames() &&
+             sampler.first_point_at_or_after(index.tick(frame)) < sampler.num_points();
+    };
+    if (every_frame && sampler.num_points() > 0)
+      for (int64_t frame = frame_at(index, sampler, 0) + 1; is_inside(frame); ++frame) wanted.insert(frame);
     for (int64_t point = 0; point < sampler.num_points();) {
       const int64_t frame = frame_at(index, sampler, point);
       wanted.insert(frame);

@@ -16,8 +16,9 @@ bool may_skip_groups(const MediaFile& file, const std::vector<WindowSampler>& sa
                      const DecodeRules& rules);
 
 /// Presented frames that the windows show, sorted. The first frame of the file is always among them, since it
-/// decides the size of all. Starts a run in each sampler.
-std::vector<int64_t> wanted_frames(const FrameIndex& index, std::vector<WindowSampler>& samplers);
+/// decides the size of all. `every_frame`: also those between, for an observer. Starts a run in each sampler.
+std::vector<int64_t> wanted_frames(const FrameIndex& index, std::vector<WindowSampler>& samplers,
+                                   bool every_frame);
 
 /// Whether at least one group of pictures lies between wanted frames. Units: delay in frames, of the decoder.
 bool skips_groups(const FrameIndex& index, const std::vector<int64_t>& wanted, int delay);

@@ -25,7 +25,9 @@ void WindowSampler::start_run(int64_t file_start, int64_t run_start) {
                  !__builtin_mul_overflow(late.num, time_base_.num, &late.num),
              "timestamps ", file_start, " and ", run_start, " in one file can't be right");
   grid_ = FrameGrid(fps_, window_.start < late ? late : window_.start, time_base_);
-  limit_ = std::min(length_limit_, grid_.first_at_or_after_seconds(window_.end));
+  const int64_t window_limit = grid_.first_at_or_after_seconds(window_.end);
+  limit_ = std::min(length_limit_, window_limit);
+  is_cut_ = length_limit_ < window_limit;
   run_ = {};
 }
 
@@ -76,7 +78,7 @@ bool WindowSampler::is_full() const { return int64_t(run_.sources.size()) >= lim
 
 bool WindowSampler::was_limited_by_length(int64_t last_tick_end) const {
   return int64_t(best_.sources.size()) == length_limit_ &&
-         grid_.first_at_or_after(last_tick_end - file_start_) > length_limit_ && limit_ == length_limit_;
+         grid_.first_at_or_after(last_tick_end - file_start_) > length_limit_ && is_cut_;
 }
 
 Clip WindowSampler::take() {

@@ -56,6 +56,7 @@ class WindowSampler {
   Ratio fps_, time_base_;
   FrameGrid grid_;
   int64_t file_start_ = 0, limit_ = 0, length_limit_ = 0;
+  bool is_cut_ = false;  ///< by max_seconds, before the window's end
   Run run_, best_;
 };
 

@@ -40,7 +40,8 @@ void refuse_foreign_folder(const std::string& folder) {
     const std::string name = entry.path().filename();
     const bool ours = name.starts_with("shard-") || name.starts_with("manifest") ||
                       name.starts_with("dataset.json") || name.starts_with("journal") ||
-                      name.starts_with("sources.partial") || name == "previous.partial";
+                      name.starts_with("sources.partial") || name == "previous.partial" ||
+                      name.starts_with("scenes.");
     ZT_REQUIRE(ours, "'", folder, "' holds '", name,
                "', which is no part of a data set; choose an empty or a new folder");
   }
@@ -72,9 +73,15 @@ bool shard_is_whole(const std::string& folder, const ShardRecord& record) {
          file_content_hash(path) == record.hash;
 }
 
+void make_dataset_folder(const std::string& folder) {
+  make_folder(folder);
+  if (!fs::exists(journal_path(folder)) && !fs::exists(folder + "/dataset.json"))
+    refuse_foreign_folder(folder);
+}
+
 DatasetWriter::DatasetWriter(const std::string& folder, const DatasetRules& rules)
     : folder_(folder), rules_(rules), shard_(rules.patch) {
-  make_folder(folder);
+  make_dataset_folder(folder);
   lock_.emplace(folder, FolderLock::Kind::kWriter);
   if (fs::exists(journal_path(folder))) {
     load_journal();
@@ -82,7 +89,6 @@ DatasetWriter::DatasetWriter(const std::string& folder, const DatasetRules& rule
     ZT_REQUIRE(!fs::exists(folder + "/dataset.json"), "'", folder,
                "' holds a data set without a journal; if its manifest was changed by hand, remove the folder "
                "and ingest again");
-    refuse_foreign_folder(folder);
     replace_journal(folder, {rules_text(rules), {}, {}});
   }
 }

@@ -70,6 +70,9 @@ class DatasetWriter {
   ShardWriter shard_;
 };
 
+/// Makes the folder of a data set. Throws: Error when that can't be, or
+/// when it is no data set and holds anything else.
+void make_dataset_folder(const std::string& folder);
 /// True when the folder holds manifest.jsonl and dataset.json that belong together.
 bool is_sealed(const std::string& folder);
 /// Makes a sealed data set unfinished again: full shards among the first `keep` entries stay, the rest is to

@@ -154,6 +154,7 @@ std::string manifest_line(const ManifestEntry& entry, bool with_clock) {
     line["grid"] = entry.grid;
     line["tokens"] = entry.num_tokens;
   }
+  line.update(Json::parse(analysis_text(entry.analysis)));
   if (entry.has_facts) line.update(json_of(entry.facts));
   return line.dump();
 }
@@ -182,6 +183,7 @@ ManifestEntry parse_manifest_line(const std::string& text, const std::string& wh
       entry.grid = line.at("grid");
       entry.num_tokens = line.at("tokens");
     }
+    entry.analysis = parse_analysis(text);
     entry.has_facts = line.contains("counts");
     if (entry.has_facts) entry.facts = facts_of(line);
     return entry;

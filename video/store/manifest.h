@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "video/store/manifest_scores.h"
+
 namespace zoetrope {
 
 constexpr double kUnknownSeconds = std::numeric_limits<double>::quiet_NaN();
@@ -54,6 +56,7 @@ struct ManifestEntry {
   int64_t row = 0;    ///< sample's number in its shard
   int64_t num_frames = 0, height = 0, width = 0, num_tokens = 0;
   std::array<int64_t, 3> grid{};
+  ClipAnalysis analysis;
   bool refused() const { return verdict == "refused"; }
   bool undecided() const { return verdict == "undecided"; }
   bool has_sample() const { return !refused() && !undecided(); }

@@ -1,4 +1,4 @@
-// A finished part on disk, read clip by clip with every hash compared. Used by video/store/merge.
+// A finished part on disk, read clip by clip with every hash compared. Used by video/ingest/merge.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,7 @@ class PartFolder {
   const std::string& folder() const { return folder_; }
   const DatasetSummary& summary() const { return summary_; }
   const std::vector<ManifestEntry>& entries() const { return entries_; }
+  std::vector<ManifestEntry>& entries() { return entries_; }
   /// Reads a clip that isn't refused; clips in order read each shard once.
   /// Throws: Error that names the shard and the clip when anything isn't as it was written.
   PartClip read(const ManifestEntry& entry);

@@ -1,11 +1,13 @@
-#include "video/store/merge.h"
+#include "video/ingest/merge.h"
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/check.h"
 #include "core/files.h"
+#include "video/analysis/duplicates.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
 #include "video/store/part_folder.h"
@@ -24,6 +26,16 @@ void check_places(const std::string& dataset, const std::vector<std::string>& pa
                                     "' must not lie in each other; name a new folder first, then the parts"));
 }
 
+/// A clip may repeat one of an earlier part: a part alone can't know.
+void name_duplicates(Parts& parts) {
+  const auto options = nlohmann::json::parse(parse_rules(parts.front()->summary().rules).options);
+  const std::string policy = options.value("/analysis/duplicates"_json_pointer, std::string("off"));
+  if (duplicate_policy_of(policy) == DuplicatePolicy::kOff) return;
+  DuplicateIndex seen;
+  for (const auto& part : parts)
+    for (ManifestEntry& entry : part->entries()) seen.decide(entry);
+}
+
 Parts open_parts(const std::vector<std::string>& folders) {
   Parts parts;
   for (const std::string& folder : folders) {
@@ -33,6 +45,7 @@ Parts open_parts(const std::vector<std::string>& folders) {
     parts.push_back(std::make_unique<PartFolder>(folder));
   }
   sort_parts(parts);
+  name_duplicates(parts);
   std::set<std::string> names;
   for (const auto& part : parts)
     for (const ManifestEntry& entry : part->entries())

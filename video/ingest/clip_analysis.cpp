@@ -1,0 +1,90 @@
+#include "video/ingest/clip_analysis.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/check.h"
+#include "core/content_hash.h"
+
+namespace zoetrope {
+namespace {
+
+/// Seconds of the file in this window; NaN for a picture.
+double seconds_of(const SourceFacts& facts, const Window& window) {
+  if (facts.presented < 2) return ClipScores::kUnknown;
+  // The last frame lasts about as long as the others.
+  const double frames = double(facts.presented);
+  const double file_end = (facts.last_seconds - facts.first_seconds) * frames / (frames - 1);
+  return std::min(window.end.value(), file_end) - window.start.value();
+}
+
+std::string hash_of_tokens(const Tokens& tokens) {
+  ContentHash hash;
+  hash.add(join_message(tokens.grid[0], 'x', tokens.grid[1], 'x', tokens.grid[2], ' '));
+  hash.add({reinterpret_cast<const char*>(tokens.tokens.data<uint8_t>()), size_t(tokens.tokens.bytes())});
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value()));
+  return text;
+}
+
+void refuse_at_wish(ManifestEntry& entry, const std::string& reason) {
+  entry.verdict = "refused";
+  entry.reason = reason;
+  entry.skipped = true;
+  entry.analysis.filtered = true;
+  entry.facts.used = 0;
+}
+
+}  // namespace
+
+std::string analysis_rules_text(const AnalysisRequest& request) {
+  return nlohmann::ordered_json{{"version", 1},
+                                {"scenes", name_of(request.scenes)},
+                                {"filters", nlohmann::ordered_json::parse(filters_text(request.filters))},
+                                {"duplicates", name_of(request.duplicates)}}
+      .dump();
+}
+
+void note_window(const Window& window, bool has_window, ClipAnalysis& analysis) {
+  analysis.has_window = has_window;
+  if (!has_window) return;
+  analysis.window_start = window.start.value();
+  if (window.end < Window{}.end) analysis.window_end = window.end.value();
+}
+
+void decide_with_scores(DecodedClip& decoded, const FrameAnalyzer& frames, const Window& window,
+                        const DecodeRules& rules, const ClipFilters& filters, ReadyClip& out) {
+  const bool usable = decoded.refused.empty();
+  int64_t first = 0, last = -1;
+  if (usable) {
+    first = decoded.clip.sources.front().source_index;
+    last = decoded.clip.sources.back().source_index;
+  }
+  decide(decoded, rules, out);
+  if (!usable) return;
+  ClipAnalysis& analysis = out.entry.analysis;
+  analysis.has_scores = true;
+  analysis.scores = scores_of(frames.records(), first, last);
+  analysis.frame_hashes = second_hashes_of(frames.records(), first, last);
+  analysis.frames_hash = hash_of_tokens(out.tokens);
+  const std::string reason = filter_reason(filters, analysis.scores, seconds_of(out.entry.facts, window));
+  if (!reason.empty()) refuse_at_wish(out.entry, reason);
+}
+
+void decide_duplicate(DuplicateIndex& index, DuplicatePolicy policy, ManifestEntry& entry) {
+  if (policy == DuplicatePolicy::kOff) {
+    entry.analysis.duplicate = {};
+    return;
+  }
+  index.decide(entry);
+  const DuplicateOf& duplicate = entry.analysis.duplicate;
+  if (policy == DuplicatePolicy::kReport || duplicate.name.empty()) return;
+  const char* what = duplicate.kind == "file"     ? "the same bytes as "
+                     : duplicate.kind == "frames" ? "the same frames as "
+                                                  : "nearly the same pictures as ";
+  refuse_at_wish(entry, join_message("duplicate: ", what, duplicate.name, ", ", duplicate.matched,
+                                     " of its seconds match (--duplicates drop)"));
+}
+
+}  // namespace zoetrope
