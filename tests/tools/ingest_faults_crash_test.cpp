@@ -25,10 +25,13 @@ using testing_support::run_process;
 using testing_support::TemporaryFolder;
 using Words = std::vector<std::string>;
 
+/// Two shards, each created, written, synced, renamed, its folder synced, and noted in the journal.
+constexpr size_t kFewestCalls = 2 * 7;
+
 class Faults : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* stem : {"a", "b", "c", "d", "e"}) add(stem);
+    for (const char* stem : {"a", "b", "c", "d"}) add(stem);
     ASSERT_EQ(run_process(ingest("whole")).exit_code, 0);
     ASSERT_EQ(run_process(ingest("part1", {"--part", "1/2"})).exit_code, 0);
     ASSERT_EQ(run_process(ingest("part2", {"--part", "2/2"})).exit_code, 0);
@@ -56,15 +59,31 @@ class Faults : public testing::Test {
     fs::remove(at("log"));
     return run_process(words);
   }
+  std::vector<std::string> logged_calls() const {
+    std::istringstream in(read_file(at("log")));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
   /// Fails every call of the command in turn; each time the same command, run again, must give `wanted`.
   void fail_everywhere(const Words& command, const std::string& name, const std::string& wanted, bool is_kill,
                        const std::function<void()>& prepare) const {
-    int failed = 0;
-    for (int number = 1;; ++number) {
+    const auto start = [&] {
       fs::remove_all(at(name));
       prepare();
-      const Finished run = run_with_fault(command, name, number, is_kill);
-      if (run.exit_code == 0) {
+    };
+    start();
+    ASSERT_EQ(run_with_fault(command, name, 0, false).exit_code, 0);
+    const std::vector<std::string> calls = logged_calls();
+    ASSERT_GT(calls.size(), kFewestCalls) << "the library was not loaded";
+    int failed = 0;
+    for (size_t number = 1; number <= calls.size(); ++number) {
+      // A sync changes nothing that a kill leaves: before and after it the files are the same.
+      if (is_kill && number > 1 && calls[number - 2].starts_with("sync ")) continue;
+      start();
+      const Finished run = run_with_fault(command, name, int(number), is_kill);
+      // Nothing that needs room was left to do.
+      if (!is_kill && run.exit_code == 0) {
         EXPECT_EQ(folder_difference(at(wanted), at(name)), "");
         break;
       }
@@ -77,9 +96,8 @@ class Faults : public testing::Test {
       ASSERT_EQ(again.exit_code, 0) << "after call " << number << ": " << again.output;
       ASSERT_EQ(folder_difference(at(wanted), at(name)), "") << "after call " << number;
     }
-    // Three shards, each written, synced, renamed and noted.
-    EXPECT_GT(failed, 3 * 7);
-    std::printf("%d calls\n", failed);
+    EXPECT_GT(failed, 0);
+    std::printf("%d of %zu calls failed\n", failed, calls.size());
   }
   TemporaryFolder folder_;
 };
@@ -135,10 +153,9 @@ TEST_F(Faults, FilesReachTheDiskInAnOrderThatAPowerCutCannotHurt) {
   const auto check = [&](const Words& command, const std::string& name) {
     ASSERT_EQ(run_with_fault(command, name, 0, false).exit_code, 0);
     DurableFiles disk(at(name));
-    std::istringstream in(read_file(at("log")));
-    int lines = 0;
-    for (std::string line; std::getline(in, line); ++lines) EXPECT_EQ(disk.take(line), "");
-    EXPECT_GT(lines, 3 * 7) << "the library was not loaded";
+    const std::vector<std::string> calls = logged_calls();
+    for (const std::string& line : calls) EXPECT_EQ(disk.take(line), "");
+    EXPECT_GT(calls.size(), kFewestCalls) << "the library was not loaded";
   };
   check(ingest("one"), "one");
   check(merge("two"), "two");

@@ -1,5 +1,6 @@
-// A disk that is full at any moment, a few KiB earlier or later each time: the error names the file and what
-// is missing, nothing that was there is lost, and with more room the same command ends with the same bytes.
+// A disk that is full in the middle of each shard, of the lines after it, and page by page at the end: the
+// error names the file and what is missing, nothing that was there is lost, and with more room the same
+// command ends with the same bytes.
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,28 +82,41 @@ class FullDisk : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  /// Runs a command on disks of all sizes at which it fails, and then with room. `prepare` brings the disk,
-  /// big enough, into its state before. Returns the files that there was no room for.
-  std::set<std::string> fill(const std::vector<std::string>& command,
-                             const std::function<void()>& prepare) const {
+  /// Sizes at which there is no room for a part of each shard, and for the lines that follow it.
+  std::set<int64_t> tight_sizes() const {
+    std::set<int64_t> sizes;
+    int64_t end = 0, lines = 0;  // pages
+    for (const auto& [name, bytes] : testing_support::folder_bytes(at("whole"))) {
+      if (!name.starts_with("shard-")) continue;
+      const int64_t pages = (int64_t(bytes.size()) + kPage - 1) / kPage;
+      sizes.insert(end + pages / 2);
+      end += pages;
+      ++lines;
+      sizes.insert({end + lines, end + lines + 1});
+    }
+    return sizes;
+  }
+  /// Runs a command on disks of rising size until it gets through twice, and with room after each failure.
+  /// `prepare` brings the disk, big enough, into its state before. Above the tight sizes the disk grows by
+  /// `step` pages. Returns the files that there was no room for.
+  std::set<std::string> fill(const std::vector<std::string>& command, const std::function<void()>& prepare,
+                             int64_t step) const {
     constexpr int64_t kRoomy = 64 << 8;  // 64 MiB
+    const std::set<int64_t> tight = tight_sizes();
     std::set<std::string> failed;
-    int64_t used = 0;
-    for (const auto& entry : fs::directory_iterator(at("whole")))
-      used += int64_t(entry.file_size()) / kPage + 2;
-    // Large steps while payload is written, single pages where the small files at the end are.
-    for (int64_t pages = 2, passed = 0; passed < 2; pages += pages < used - 24 ? 13 : 1) {
+    for (int64_t pages = 0, passed = 0; passed < 2;) {
       disk_->resize(kRoomy);
       disk_->clear();
       prepare();
-      disk_->resize(std::max(pages, used_pages()));
+      const auto next = tight.upper_bound(std::max(pages, used_pages()));
+      pages = next != tight.end() ? *next : std::max(pages, used_pages()) + step;
+      disk_->resize(pages);
       const Finished full = run_process(command);
       passed = full.exit_code <= 1 ? passed + 1 : 0;
       if (full.exit_code > 1) {
         EXPECT_EQ(full.exit_code, 3) << full.output;
         EXPECT_NE(full.output.find("No space left on device"), std::string::npos) << full.output;
-        const std::string file = failed_file(full.output);
-        failed.insert(file);
+        failed.insert(failed_file(full.output));
         if (full.output.find("can't write") != std::string::npos) {
           EXPECT_NE(full.output.find("more bytes are needed, its disk has"), std::string::npos)
               << full.output;
@@ -131,7 +145,8 @@ void expect_all(const std::set<std::string>& failed, const std::vector<std::stri
 }
 
 TEST_F(FullDisk, IngestGoesOnWithTheSameBytes) {
-  const auto failed = fill(ingest(at("disk/data")), [] {});
+  const auto failed = fill(
+      ingest(at("disk/data")), [] {}, 1);
   expect_all(failed, {"shard-00000.h5", "shard-00002.h5", "manifest.jsonl.partial"});
   EXPECT_TRUE(failed.count("manifest") + failed.count("dataset.json") > 0) << "no disk was full at the end";
 }
@@ -143,21 +158,23 @@ TEST_F(FullDisk, MergeGoesOnWithTheSameBytes) {
     ASSERT_LE(run_process(ingest(folder, {"--part", part})).exit_code, 1);
     merge.push_back(folder);
   }
-  const auto failed = fill(merge, [] {});
+  const auto failed = fill(
+      merge, [] {}, 1);
   expect_all(failed, {"shard-00000.h5", "shard-00002.h5", "manifest.jsonl.partial"});
 }
 
 TEST_F(FullDisk, UpdateAndRepairGoOnWithTheSameBytes) {
-  const auto updated = fill(ingest(at("disk/data"), {"--update"}), [&] {
-    fs::rename(at("clips/clip001.mp4"), at("clip001.mp4"));
-    EXPECT_LE(run_process(ingest(at("disk/data"))).exit_code, 1);
-    fs::rename(at("clip001.mp4"), at("clips/clip001.mp4"));
-  });
+  fs::rename(at("clips/clip001.mp4"), at("clip001.mp4"));
+  ASSERT_LE(run_process(ingest(at("old"))).exit_code, 1);
+  fs::rename(at("clip001.mp4"), at("clips/clip001.mp4"));
+  const auto updated = fill(
+      ingest(at("disk/data"), {"--update"}), [&] { fs::copy(at("old"), at("disk/data")); }, 16);
   EXPECT_FALSE(updated.empty());
-  const auto repaired = fill(ingest(at("disk/data"), {"--repair"}), [&] {
+  const auto damage = [&] {
     fs::copy(at("whole"), at("disk/data"));
     fs::resize_file(at("disk/data/shard-00001.h5"), 10);
-  });
+  };
+  const auto repaired = fill(ingest(at("disk/data"), {"--repair"}), damage, 16);
   expect_all(repaired, {"shard-00001.h5"});
 }
 
