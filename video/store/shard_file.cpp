@@ -120,18 +120,32 @@ void extents_of(hid_t dataset, const std::string& path, const std::string& name,
   require(H5Sget_simple_extent_dims(space, extents, nullptr), path, "read the size of '" + name + "'");
 }
 
-// Memory of a file that is made in memory: large pages where the file is large.
-void* grow_image(void* memory, size_t size, H5FD_file_image_op_t, void*) {
-  void* grown = std::realloc(memory, size);
-  if (grown != nullptr) prefer_big_pages(grown, size);
-  return grown;
+// Memory of a file that is made in memory, its capacity in front. HDF5 asks for each chunk's room anew:
+// unless room at least doubles, a shard is copied once for every chunk.
+constexpr size_t kImageHeader = 64;
+
+void* resized_image(void* memory, size_t size) {
+  const size_t had =
+      memory == nullptr ? 0 : *reinterpret_cast<size_t*>(static_cast<char*>(memory) - kImageHeader);
+  if (memory != nullptr && size <= had) return memory;
+  const size_t capacity = std::max(size, 2 * had);
+  void* base = memory == nullptr ? nullptr : static_cast<char*>(memory) - kImageHeader;
+  base = std::realloc(base, capacity + kImageHeader);
+  if (base == nullptr) return nullptr;
+  prefer_big_pages(base, capacity + kImageHeader);
+  *static_cast<size_t*>(base) = capacity;
+  return static_cast<char*>(base) + kImageHeader;
 }
-void* new_image(size_t size, H5FD_file_image_op_t, void*) { return std::malloc(size); }
+
+void* grow_image(void* memory, size_t size, H5FD_file_image_op_t, void*) {
+  return resized_image(memory, size);
+}
+void* new_image(size_t size, H5FD_file_image_op_t, void*) { return resized_image(nullptr, size); }
 void* copy_image(void* to, const void* from, size_t size, H5FD_file_image_op_t, void*) {
   return std::memcpy(to, from, size);
 }
 herr_t free_image(void* memory, H5FD_file_image_op_t, void*) {
-  std::free(memory);
+  if (memory != nullptr) std::free(static_cast<char*>(memory) - kImageHeader);
   return 0;
 }
 
