@@ -123,7 +123,8 @@ std::string counts_text(const IngestCounts& counts, const std::vector<ManifestEn
   return out + histogram_text(entries);
 }
 
-std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries) {
+std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries,
+                        const std::string& pairing) {
   nlohmann::ordered_json json = {{"kept", counts.kept},         {"trimmed", counts.trimmed},
                                  {"refused", counts.refused},   {"skipped", counts.skipped},
                                  {"damaged", counts.damaged},   {"frames", counts.frames},
@@ -139,6 +140,7 @@ std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEn
                                          {"skipped", entry.skipped},
                                          {"reason", reason.text}});
   for (const auto& [name, count] : length_histogram(entries)) json["frames_per_clip"][name] = count;
+  if (!pairing.empty()) json["pairing"] = nlohmann::ordered_json::parse(pairing);
   return json.dump();
 }
 

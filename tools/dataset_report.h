@@ -30,8 +30,10 @@ struct IngestCounts {
 IngestCounts count_verdicts(const std::vector<ManifestEntry>& entries);
 /// Counts, reasons and a histogram of lengths, as text of several lines. `fps`: of the data set.
 std::string counts_text(const IngestCounts& counts, const std::vector<ManifestEntry>& entries, double fps);
-/// The same as one JSON object, with a list of all refused clips.
-std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries);
+/// The same as one JSON object, with a list of all refused clips; `pairing`: the JSON of how captions were
+/// found, or empty.
+std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEntry>& entries,
+                        const std::string& pairing = "");
 /// Frames of kept clips in classes that double: "1", "2-3", "4-7", ...
 std::vector<std::pair<std::string, int64_t>> length_histogram(const std::vector<ManifestEntry>& entries);
 

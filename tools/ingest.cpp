@@ -7,6 +7,7 @@
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
 #include "tools/ingest_analysis_flags.h"
+#include "tools/ingest_layout.h"
 #include "tools/ingest_report.h"
 #include "tools/progress_line.h"
 #include "video/ingest/ingest.h"
@@ -15,14 +16,16 @@ namespace zoetrope {
 namespace {
 
 struct IngestFlags {
-  std::string source, dataset, part, html, missing_caption = "error", damaged = "keep-clean", hdr = "tonemap";
+  std::string source, dataset, part, html, damaged = "keep-clean", hdr = "tonemap";
+  LayoutFlags layout;
   double fps = 8, max_seconds = 10;
   int64_t area = int64_t(96) * 64, workers = std::max(1u, std::thread::hardware_concurrency());
   int64_t shard_megabytes = 64, shard_samples = 1024;
   std::vector<int64_t> patch{4, 8, 8};
   double clip_seconds = 3600;
   DecodeLimits limits;
-  bool upscale = false, deinterlace = false, update = false, repair = false, json = false, quiet = false;
+  bool upscale = false, deinterlace = false, update = false, repair = false, json = false, quiet = false,
+       explain = false;
   AnalysisFlags analysis;
 
   void visit(auto&& field) {
@@ -35,10 +38,7 @@ struct IngestFlags {
     field("hdr", hdr, "PQ and HLG clips: tone-mapped to BT.709, or refused",
           std::vector<std::string>{"tonemap", "refuse"});
     field("patch", patch, "frames, rows, columns of a token");
-    field("missing-caption", missing_caption,
-          "a clip without a caption: 'error' refuses it (exit code 1), 'skip' leaves it out, 'empty' and "
-          "'filename' keep it",
-          std::vector<std::string>{"error", "skip", "empty", "filename"});
+    layout.visit(field);
     field("damaged", damaged,
           "a damaged clip: 'keep-clean' keeps its longest run of sound frames, 'drop' refuses it, 'fail' "
           "ends the "
@@ -82,7 +82,7 @@ IngestRequest request_of(const IngestFlags& flags) {
   request.decode.fps = flags.fps;
   request.decode.deinterlace = flags.deinterlace;
   request.decode.max_seconds = flags.max_seconds;
-  request.missing_caption = missing_caption_of(flags.missing_caption);
+  request.plan = flags.layout.options();
   request.damaged = damage_policy_of(flags.damaged);
   request.decode.limits = flags.limits;
   request.decode.clip_seconds = flags.clip_seconds;
@@ -122,6 +122,7 @@ std::vector<std::string> notes_of(const IngestResult& result) {
 
 int run(const IngestFlags& flags) {
   IngestRequest request = request_of(flags);
+  if (flags.explain) return explain_ingest(request, flags.json);
   check_report_path(flags.html, {flags.source, flags.dataset});
   DecodeMeter meter;
   request.decode.meter = &meter;
@@ -131,7 +132,7 @@ int run(const IngestFlags& flags) {
   warn(result);
   const IngestCounts counts = count_verdicts(result.entries);
   if (flags.json) {
-    std::printf("%s\n", counts_json(counts, result.entries).c_str());
+    std::printf("%s\n", counts_json(counts, result.entries, pairing_json(result.pairing)).c_str());
   } else {
     if (result.was_complete)
       std::printf("%s is complete already, and its sources are the same\n", flags.dataset.c_str());
@@ -142,7 +143,7 @@ int run(const IngestFlags& flags) {
     if (result.reused > 0)
       std::printf("took %lld unchanged clips over without decoding them\n",
                   static_cast<long long>(result.reused));
-    std::fputs(counts_text(counts, result.entries, flags.fps).c_str(), stdout);
+    std::fputs((counts_text(counts, result.entries, flags.fps) + reading_text_of(result)).c_str(), stdout);
     if (result.ignored_files > 0)
       std::printf("%lld files that are no videos, pictures or captions were not read\n",
                   static_cast<long long>(result.ignored_files));
@@ -170,13 +171,19 @@ Command ingest_command() {
   command.name = "ingest";
   command.help = "Turn a folder of clips and captions into a data set";
   command.footer =
-      "Captions: clip.txt beside clip.mp4, or rows of metadata.jsonl / metadata.csv (columns like file_name, "
-      "caption, start, end).\n"
+      "Captions: clip.txt, .caption or .json beside clip.mp4; metas/clip.txt for videos/clip.mp4; "
+      "prompts.txt "
+      "with videos.txt; rows of\n.csv, .jsonl and .json tables (columns like file_name, caption, start, "
+      "end); "
+      "captions.json; .tar archives. SOURCE may also be\na table, an archive, or the data-set .toml of "
+      "diffusion-pipe or musubi-tuner. --explain shows how each clip is read.\n"
       "DATASET holds what sources and options decide, byte for byte; --html writes its page elsewhere.\n"
       "Killed at any moment, the same command goes on where it was, and the bytes are the same.\n"
       "Exit codes: 0 done; 1 done, but a file was refused or damaged; 2 wrong use; 3 failed, nothing usable, "
       "or not finished.";
-  command.options.add_positional("source", flags->source, "folder with videos, pictures and captions");
+  command.options.add_positional(
+      "source", flags->source,
+      "folder with videos, pictures and captions; or a table, a .tar, a data set's .toml");
   command.options.add_positional("dataset", flags->dataset, "folder to make");
   command.options.add_table("ingest", *flags);
   command.options.add_flag(
@@ -192,6 +199,7 @@ Command ingest_command() {
   command.options.add_flag("html", flags->html,
                            "write a page with histograms, pictures and all reasons; not in DATASET");
   command.options.add_flag("quiet", flags->quiet, "no progress on stderr");
+  command.options.add_flag("explain", flags->explain, "show how each clip would be read; decodes nothing");
   command.ignored_tables = {"data",         "model",      "flow",     "plan",  "parallel",
                             "optimisation", "checkpoint", "numerics", "bench", "sample"};
   command.run = [flags] { return run(*flags); };

@@ -34,7 +34,7 @@ class Duplicates : public testing::Test {
     IngestRequest out;
     out.source = folder_.path() + "/clips";
     out.dataset = folder_.path() + "/" + name;
-    out.missing_caption = MissingCaption::kEmpty;
+    out.plan.missing = MissingCaption::kEmpty;
     out.analysis.duplicates = policy;
     out.workers = workers;
     out.shard_samples = 2;

@@ -149,7 +149,7 @@ TEST(AllTraps, GiveTheSameDataSetWithOneWorkerAndWithMany) {
     request.source = source;
     request.dataset = folder.path() + "/" + std::to_string(workers);
     request.workers = workers;
-    request.missing_caption = MissingCaption::kEmpty;
+    request.plan.missing = MissingCaption::kEmpty;
     const IngestResult result = ingest(request, [](const IngestProgress&) {});
     EXPECT_GT(result.entries.size(), testing_support::trap_files().size());
     std::map<std::string, std::string>& files = made.emplace_back();

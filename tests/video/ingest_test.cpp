@@ -83,7 +83,7 @@ TEST_F(Ingesting, WritesTheSameBytesForAnyNumberOfWorkers) {
   const IngestResult result = run(request("one", 1));
   EXPECT_EQ(result.entries.size(), 15u);
   const Files expected = bytes_of(target("one"));
-  EXPECT_EQ(expected.size(), 6u) << "four shards, manifest.jsonl, dataset.json";
+  EXPECT_EQ(expected.size(), 7u) << "four shards, manifest.jsonl, dataset.json, pairing.json";
   for (int64_t workers : {2, 3, 8}) {
     const std::string name = "w" + std::to_string(workers);
     run(request(name, workers));

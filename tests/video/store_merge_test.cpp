@@ -9,9 +9,9 @@
 #include "tests/support/media_folder.h"
 #include "tests/support/small_dataset.h"
 #include "video/ingest/ingest.h"
+#include "video/ingest/merge.h"
 #include "video/store/dataset.h"
 #include "video/store/journal.h"
-#include "video/ingest/merge.h"
 
 namespace zoetrope {
 namespace {
@@ -121,6 +121,20 @@ TEST_F(Merging, GivesTheBytesOfASingleIngestForAnyNumberOfParts) {
   }
 }
 
+TEST_F(Merging, TakesOverTheScenesOfAllSources) {
+  const auto with_scenes = [&](const std::string& name, PartNumber part) {
+    IngestRequest out = request(name, part);
+    out.analysis.scenes = SceneDetector::kContent;
+    return out;
+  };
+  run(with_scenes("whole", {}));
+  run(with_scenes("a", {1, 2}));
+  run(with_scenes("b", {2, 2}));
+  merge("merged", {at("a"), at("b")});
+  EXPECT_TRUE(fs::exists(at("merged/scenes.jsonl")));
+  EXPECT_EQ(folder_difference(at("whole"), at("merged")), "");
+}
+
 TEST_F(Merging, PartsAreDataSetsOfTheirOwnAndMayBeEmpty) {
   const std::vector<std::string> parts = make_parts(20);
   size_t samples = 0, empty = 0;
@@ -201,6 +215,17 @@ TEST_F(Merging, RefusesUnfinishedAndDamagedParts) {
   EXPECT_EQ(message_of(parts), "") << "goes on where it was";
   run(request("whole"));
   EXPECT_EQ(folder_difference(at("whole"), at("merged")), "");
+  const std::string pairing = read_file(parts[1] + "/pairing.json");
+  EXPECT_EQ(pairing, read_file(at("whole/pairing.json"))) << "of all sources";
+  for (const char* damaged : {"", "{}"}) {
+    write_text(parts[1] + "/pairing.json", damaged);
+    expect_in(message_of(parts), "part2of2/pairing.json' is not that of");
+    EXPECT_TRUE(run(request("part2of2", {2, 2})).was_complete);
+    EXPECT_EQ(read_file(parts[1] + "/pairing.json"), pairing);
+  }
+  fs::remove(at("merged/pairing.json"));
+  EXPECT_EQ(message_of(parts), "");
+  EXPECT_EQ(folder_difference(at("whole"), at("merged")), "") << "it is written again";
   std::string manifest = read_file(parts[0] + "/manifest.jsonl");
   manifest[20] ^= 1;
   write_text(parts[0] + "/manifest.jsonl", manifest);

@@ -186,6 +186,10 @@ TEST_F(Repair, MakesDamagedShardsAnewAndDecodesNoMore) {
   EXPECT_TRUE(result.was_complete);
   EXPECT_EQ(folder_difference(at("whole"), at("data")), "");
   EXPECT_TRUE(verify_dataset(at("data")).sound());
+  write_text(at("data/pairing.json"), "{");
+  EXPECT_TRUE(names(verify_dataset(at("data")), "pairing.json", "", "is not JSON"));
+  run(request("data"));
+  EXPECT_EQ(folder_difference(at("whole"), at("data")), "");
 }
 
 TEST_F(Repair, ChangesNothingWhenTheSourceIsNotWhatItWas) {

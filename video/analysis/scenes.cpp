@@ -62,7 +62,7 @@ std::vector<SceneCut> find_cuts(const std::vector<ContentChange>& changes, const
   return cuts;
 }
 
-FileScenes find_scenes(const std::string& path, SceneDetector detector, DecodeRules rules) {
+FileScenes find_scenes(const MediaLocation& location, SceneDetector detector, DecodeRules rules) {
   // One small picture in 1000 s: the decoder has to show something.
   rules.size = {{1, 1, 1}, 64, false};
   rules.fps = 0.001;
@@ -70,17 +70,19 @@ FileScenes find_scenes(const std::string& path, SceneDetector detector, DecodeRu
   std::optional<ContentMeter> meter;
   std::vector<ContentChange> changes;
   std::vector<Ratio> times;
-  const auto decoded = decode_file(path, rules, {}, [&](const AVFrame& frame, const PresentedFrame& place) {
-    if (place.index == 0) {  // also when the decode starts again
-      meter.emplace();
-      changes.clear();
-      times.clear();
-    }
-    changes.push_back(meter->observe(frame));
-    times.push_back(place.time);
-  });
+  const auto decoded =
+      decode_file(location, rules, {}, [&](const AVFrame& frame, const PresentedFrame& place) {
+        if (place.index == 0) {  // also when the decode starts again
+          meter.emplace();
+          changes.clear();
+          times.clear();
+        }
+        changes.push_back(meter->observe(frame));
+        times.push_back(place.time);
+      });
   // Cuts that depend on how far a slow machine came would be other clips in the next run.
-  ZT_REQUIRE(!decoded[0].undecided, "'", path, "': its scenes could not be found: ", decoded[0].refused);
+  ZT_REQUIRE(!decoded[0].undecided, "'", location.path,
+             "': its scenes could not be found: ", decoded[0].refused);
   if (changes.empty() || !decoded[0].refused.empty()) return {};
   return {int64_t(changes.size()), times.back(), find_cuts(changes, times, detector)};
 }

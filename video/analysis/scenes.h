@@ -42,7 +42,7 @@ std::vector<SceneCut> find_cuts(const std::vector<ContentChange>& changes, const
                                 SceneDetector detector);
 /// Decodes a file once, within the limits of `rules`, and finds its cuts. A file that is refused has no
 /// frames. Throws: Error naming the file when the watchdog ended its decode.
-FileScenes find_scenes(const std::string& path, SceneDetector detector, DecodeRules rules = {});
+FileScenes find_scenes(const MediaLocation& location, SceneDetector detector, DecodeRules rules = {});
 /// The scenes as windows, exact to the frame; one longer than `max_seconds` becomes equal parts that are not:
 /// nothing is lost, and no short rest is left over.
 std::vector<Window> windows_of(const FileScenes& scenes, double max_seconds);

@@ -10,9 +10,19 @@
 namespace zoetrope {
 namespace {
 
+/// A window that counts frames, in seconds after the file's first frame. Its last frame lasts as long as
+/// those of the data set.
+void note_counted_window(const std::vector<FrameSource>& shown, double fps, double file_start,
+                         ClipAnalysis& analysis) {
+  analysis.has_window = true;
+  analysis.window_start = shown.front().source_seconds - file_start;
+  analysis.window_end = shown.back().source_seconds - file_start + 1 / fps;
+}
+
 /// Seconds of the file in this window; NaN for a picture.
-double seconds_of(const SourceFacts& facts, const Window& window) {
+double seconds_of(const SourceFacts& facts, const Window& window, const ClipAnalysis& analysis) {
   if (facts.presented < 2) return ClipScores::kUnknown;
+  if (window.is_by_frames()) return analysis.window_end - analysis.window_start;
   // The last frame lasts about as long as the others.
   const double frames = double(facts.presented);
   const double file_end = (facts.last_seconds - facts.first_seconds) * frames / (frames - 1);
@@ -47,8 +57,8 @@ std::string analysis_rules_text(const AnalysisRequest& request) {
 }
 
 void note_window(const Window& window, bool has_window, ClipAnalysis& analysis) {
-  analysis.has_window = has_window;
-  if (!has_window) return;
+  analysis.has_window = has_window && !window.is_by_frames();  // whose times only the decode tells
+  if (!analysis.has_window) return;
   analysis.window_start = window.start.value();
   if (window.end < Window{}.end) analysis.window_end = window.end.value();
 }
@@ -60,6 +70,8 @@ void decide_with_scores(DecodedClip& decoded, const FrameAnalyzer& frames, const
   if (usable) {
     first = decoded.clip.sources.front().source_index;
     last = decoded.clip.sources.back().source_index;
+    if (window.is_by_frames())
+      note_counted_window(decoded.clip.sources, rules.fps, decoded.facts.first_seconds, out.entry.analysis);
   }
   decide(decoded, rules, out);
   if (!usable) return;
@@ -68,7 +80,8 @@ void decide_with_scores(DecodedClip& decoded, const FrameAnalyzer& frames, const
   analysis.scores = scores_of(frames.records(), first, last);
   analysis.frame_hashes = second_hashes_of(frames.records(), first, last);
   analysis.frames_hash = hash_of_tokens(out.tokens);
-  const std::string reason = filter_reason(filters, analysis.scores, seconds_of(out.entry.facts, window));
+  const std::string reason =
+      filter_reason(filters, analysis.scores, seconds_of(out.entry.facts, window, analysis));
   if (!reason.empty()) refuse_at_wish(out.entry, reason);
 }
 

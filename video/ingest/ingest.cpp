@@ -47,7 +47,8 @@ DatasetRules rules_of(const IngestRequest& request) {
           {"max_seconds", request.decode.max_seconds},
           {"upscale", request.decode.size.upscale},
           {"deinterlace", request.decode.deinterlace ? Deinterlacer::description() : "off"},
-          {"missing_caption", name_of(request.missing_caption)},
+          {"missing_caption", name_of(request.plan.missing)},
+          {"reading", reading_text(request.plan)},
           {"damaged", rule_name_of(request.damaged)},
           {"limits", nlohmann::ordered_json::parse(limits_json(request.decode.limits))},
           {"max_clip_bytes", request.decode.max_clip_bytes},
@@ -59,15 +60,22 @@ DatasetRules rules_of(const IngestRequest& request) {
   return rules;
 }
 
+void check_folders(const IngestRequest& request, const std::vector<std::string>& roots) {
+  for (const std::string& root : roots)
+    if (lies_in(request.dataset, root) || lies_in(root, request.dataset))
+      throw UsageError(
+          join_message("DATASET '", request.dataset, "' and SOURCE '", root, "' must not lie in each other"));
+}
+
 void check_request(const IngestRequest& request) {
   const auto require = [](bool good, auto&&... parts) {
     if (!good) throw UsageError(join_message(parts...));
   };
   const Patch& patch = request.decode.size.patch;
-  require(fs::is_directory(request.source), "SOURCE '", request.source, "' is not a folder");
   require(!request.dataset.empty(), "DATASET is empty; name a folder");
-  require(!lies_in(request.dataset, request.source) && !lies_in(request.source, request.dataset), "DATASET '",
-          request.dataset, "' and SOURCE '", request.source, "' must not lie in each other");
+  check_folders(request, {request.source});
+  require(request.plan.picture_fps >= 0 && request.plan.picture_fps <= 1000, "--picture-fps ",
+          request.plan.picture_fps, ": expected 0 (as the table says) to 1000");
   require(request.decode.fps >= 0.001 && request.decode.fps <= 1000, "--fps ", request.decode.fps,
           ": expected 0.001 to 1000");
   require(request.decode.max_seconds > 0, "--max-seconds ", request.decode.max_seconds,
@@ -85,29 +93,42 @@ void check_request(const IngestRequest& request) {
       !request.part.is_part() || request.analysis.duplicates != DuplicatePolicy::kDrop,
       "--part with --duplicates drop: a part can't know the clips of the others; say --duplicates report, "
       "and the merged manifest names the duplicates");
+  require(!request.plan.each_alternative || request.analysis.scenes == SceneDetector::kNone,
+          "--alternatives each with --scenes ", name_of(request.analysis.scenes),
+          ": a scene has one caption; say --alternatives first");
+  require(!request.plan.each_alternative || request.analysis.duplicates != DuplicatePolicy::kDrop,
+          "--alternatives each with --duplicates drop: clips with one picture and several captions are "
+          "duplicates; say --duplicates report");
   require(request.workers >= 1 && request.workers <= 1024, "--workers ", request.workers,
           ": expected 1 to 1024");
+}
+
+/// Writes pairing.json unless it is there already.
+void write_pairing(const std::string& folder, const PairingReport& report) {
+  const std::string path = folder + "/pairing.json", text = pairing_json(report);
+  if (!fs::exists(path) || read_file(path) != text) write_file_atomically(path, text);
 }
 
 /// One ingest from plan to sealed data set.
 class Ingest {
  public:
   explicit Ingest(const IngestRequest& request)
-      : request_(request),
-        rules_(rules_of(request)),
-        plan_(plan_ingest(request.source, request.missing_caption)) {
+      : request_(request), rules_(rules_of(request)), plan_(plan_of(request)) {
+    check_folders(request, plan_.roots);
     cut_into_scenes();
-    inventory_ = take_inventory(request.source, plan_);
+    inventory_ = take_inventory(plan_);
     ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
     if (request.part.is_part()) sources_hash_ = keep_part(request.part, plan_, inventory_);
     for (const PlannedSource& source : plan_.sources)
-      for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(request_.source + "/" + source.path);
+      for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(source.location);
   }
 
   IngestResult run(const std::function<void(const IngestProgress&)>& progress) {
     IngestResult result;
     std::error_code ignored;  // a finished data set may lie on a disk that can't be written
     result.warnings = plan_.warnings;
+    result.notes = plan_.notes;
+    result.pairing = plan_.pairing;
     result.ignored_files = plan_.ignored_files;
     open();
     if (writer_) {
@@ -120,11 +141,15 @@ class Ingest {
         result.entries = writer_->decided();
         return result;
       }
+      write_pairing(request_.dataset, plan_.pairing);
       writer_->seal(sources_hash_);
       writer_.reset();
     } else {
       result.was_complete = true;
       result.repaired = repair(progress);
+      try {
+        write_pairing(request_.dataset, plan_.pairing);
+      } catch (const Error&) {}  // the same disk
       fs::remove(journal_path(request_.dataset), ignored);
     }
     fs::remove(inventory_path(request_.dataset), ignored);
@@ -144,13 +169,13 @@ class Ingest {
   std::vector<ReadyClip> process(const IngestTask& task);
   bool take_previous(std::vector<ReadyClip>& clips);
   void write(ReadyClip& ready);
-  void decode(const IngestTask& task, const std::string& path, std::vector<ReadyClip>& clips) const;
+  void decode(const IngestTask& task, std::vector<ReadyClip>& clips) const;
 
   const IngestRequest& request_;
   DatasetRules rules_;
   IngestPlan plan_;
   std::vector<InventoryItem> inventory_;
-  std::vector<std::string> paths_;
+  std::vector<MediaLocation> paths_;
   std::string sources_hash_;  ///< of all parts' sources, when this is a part
   std::optional<DatasetWriter> writer_;
   std::optional<PreviousClips> previous_;
@@ -165,9 +190,8 @@ void Ingest::cut_into_scenes() {
   if (request_.analysis.scenes == SceneDetector::kNone) return;
   const std::string then = rules_of_folder(request_.dataset);
   if (!then.empty()) require_rules(then);
-  zoetrope::cut_into_scenes(
-      {request_.source, request_.dataset, request_.analysis.scenes, request_.decode, request_.workers},
-      plan_);
+  zoetrope::cut_into_scenes({request_.dataset, request_.analysis.scenes, request_.decode, request_.workers},
+                            plan_);
 }
 
 void Ingest::require_update(const SourceChanges& changes, bool others_changed) const {
@@ -226,7 +250,7 @@ void Ingest::open() {
 }
 
 std::vector<ReadyClip> Ingest::process(const IngestTask& task) {
-  const std::string path = request_.source + "/" + task.source->path, hash = hash_or_nothing(path);
+  const std::string hash = hash_or_nothing(task.source->location);
   std::vector<ReadyClip> out(task.num_clips);
   for (size_t i = 0; i < out.size(); ++i) {
     const PlannedClip& planned = task.source->clips[task.first_clip + i];
@@ -240,9 +264,10 @@ std::vector<ReadyClip> Ingest::process(const IngestTask& task) {
     entry.verdict = "refused";
     entry.reason = planned.refused;
     entry.skipped = planned.skipped;
+    entry.repeats = planned.repeats;
     note_window(planned.window, planned.has_window, entry.analysis);
   }
-  if (!take_previous(out)) decode(task, path, out);
+  if (!take_previous(out)) decode(task, out);
   out.erase(out.begin(), out.begin() + int64_t(task.num_decided));
   return out;
 }
@@ -267,7 +292,7 @@ bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
   return !found.empty();
 }
 
-void Ingest::decode(const IngestTask& task, const std::string& path, std::vector<ReadyClip>& clips) const {
+void Ingest::decode(const IngestTask& task, std::vector<ReadyClip>& clips) const {
   std::vector<Window> windows;
   std::vector<size_t> decoded_at;
   for (size_t i = 0; i < clips.size(); ++i) {
@@ -277,15 +302,16 @@ void Ingest::decode(const IngestTask& task, const std::string& path, std::vector
     decoded_at.push_back(i);
   }
   if (windows.empty()) return;
+  const DecodeRules rules = rules_for(*task.source, request_.decode);
   FrameAnalyzer frames;
   std::vector<DecodedClip> decoded =
-      decode_file(path, request_.decode, windows,
+      decode_file(task.source->location, rules, windows,
                   [&](const AVFrame& frame, const PresentedFrame& place) { frames.observe(frame, place); });
   for (size_t i = 0; i < decoded.size(); ++i) {
     DecodedClip each = std::move(decoded[i]);
+    require_whole_window(windows[i], each);
     apply_policy(request_.damaged, each);
-    decide_with_scores(each, frames, windows[i], request_.decode, request_.analysis.filters,
-                       clips[decoded_at[i]]);
+    decide_with_scores(each, frames, windows[i], rules, request_.analysis.filters, clips[decoded_at[i]]);
   }
 }
 
@@ -371,6 +397,12 @@ int64_t Ingest::repair(const std::function<void(const IngestProgress&)>& progres
 }
 
 }  // namespace
+
+IngestPlan plan_of(const IngestRequest& request) {
+  PlanOptions options = request.plan;
+  options.fps = request.decode.fps;
+  return plan_ingest(request.source, options);
+}
 
 IngestResult ingest(const IngestRequest& request,
                     const std::function<void(const IngestProgress&)>& progress) {

@@ -1,4 +1,4 @@
-// Folder of clips -> data set. Files are decoded in parallel, written in the order of their paths, so that
+// Clips -> data set. Files are decoded in parallel, written in the order of their paths, so that
 // the bytes depend on sources and options alone; killed at any moment, it goes on where it was.
 #pragma once
 
@@ -18,7 +18,7 @@ struct IngestRequest {
   std::string source, dataset;
   DecodeRules decode;
   AnalysisRequest analysis;
-  MissingCaption missing_caption = MissingCaption::kError;
+  PlanOptions plan;  ///< how SOURCE is read; its rate is that of `decode`
   DamagePolicy damaged = DamagePolicy::kKeepClean;
   int64_t workers = 1;
   bool update = false;  ///< accept that sources changed, and decode what changed
@@ -39,7 +39,8 @@ struct IngestProgress {
 /// What came out.
 struct IngestResult {
   std::vector<ManifestEntry> entries;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings, notes;
+  PairingReport pairing;
   int64_t ignored_files = 0;
   int64_t resumed = 0;        ///< clips that an earlier run had decided
   int64_t reused = 0;         ///< clips after a change, taken from the earlier data set without decoding
@@ -48,6 +49,8 @@ struct IngestResult {
   bool was_complete = false;  ///< the data set was there already, and the sources are the same
 };
 
+/// What it would do, without doing it. Throws: as `ingest` for SOURCE and values.
+IngestPlan plan_of(const IngestRequest& request);
 /// Clips that the watchdog stops stay undecided in the journal: the data set is not sealed, and the next run
 /// decides them and writes again what follows them. Shards of a finished data set that are missing or cut off
 /// are made anew, as are those that `repair` finds.

@@ -19,6 +19,9 @@ struct IngestTask {
 /// Bytes of RGB that the clips of one task may have together; a single clip may have more.
 constexpr double kTaskBytes = 256 << 20;
 
+/// The rules for one file: the TOML of another trainer decides for its folders, the rest is by the command.
+DecodeRules rules_for(const PlannedSource& source, DecodeRules rules);
+
 /// Everything after the first `decided` clips, in order. How clips are grouped depends on the plan and the
 /// rules alone.
 std::vector<IngestTask> ingest_tasks(const IngestPlan& plan, const DecodeRules& rules, size_t decided);

@@ -1,8 +1,10 @@
 #include "video/ingest/merge.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "core/check.h"
@@ -52,6 +54,36 @@ Parts open_parts(const std::vector<std::string>& folders) {
       ZT_REQUIRE(names.insert(entry.name).second, "'", part->folder(), "' holds '", entry.name,
                  "', which another part holds too; ingest all parts again from the same sources");
   return parts;
+}
+
+/// Files that every part has whole, since they are about all sources.
+constexpr const char* kWholeFiles[] = {"pairing.json", "scenes.jsonl"};
+
+/// Their texts, by name; of those that the parts have.
+std::map<std::string, std::string> whole_files(const Parts& parts) {
+  std::map<std::string, std::string> texts;
+  const auto text_of = [](const PartFolder& part, const std::string& name) {
+    const std::string path = part.folder() + "/" + name;
+    return fs::exists(path) ? std::optional(read_file(path)) : std::nullopt;
+  };
+  for (const char* name : kWholeFiles) {
+    const std::optional<std::string> text = text_of(*parts.front(), name);
+    for (const auto& part : parts)
+      ZT_REQUIRE(
+          text_of(*part, name) == text, "'", part->folder(), "/", name, "' is not that of '",
+          parts.front()->folder(),
+          "': one is missing or damaged, or other files lay below SOURCE; run 'zoetrope ingest' of both "
+          "parts again, which writes it anew");
+    if (text) texts[name] = *text;
+  }
+  return texts;
+}
+
+void write_whole_files(const std::string& dataset, const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) {
+    const std::string path = dataset + "/" + name;
+    if (!fs::exists(path) || read_file(path) != text) write_file_atomically(path, text);
+  }
 }
 
 /// A line without the place that the clip has in its data set.
@@ -127,6 +159,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
                         const std::function<void(const MergeProgress&)>& progress) {
   check_places(dataset, folders);
   const Parts parts = open_parts(folders);
+  const std::map<std::string, std::string> whole = whole_files(parts);
   DatasetRules rules = parse_rules(parts.front()->summary().rules);
   rules.part = {};
   MergeProgress state;
@@ -136,6 +169,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
   if (is_there_already(dataset, rules_text(rules), parts, state.total) && is_sound(dataset, rules)) {
     fs::remove(journal_path(dataset), ignored);  // of a run that was killed in its last moment
     result.was_complete = true;
+    write_whole_files(dataset, whole);
   } else {
     ZT_REQUIRE(!fs::exists(dataset + "/sources.partial"), "'", dataset,
                "' is an unfinished ingest, no merge; name another folder");
@@ -145,6 +179,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
     state.done = result.resumed = int64_t(writer.decided().size());
     progress(state);
     copy_clips(writer, parts, state, progress);
+    write_whole_files(dataset, whole);
     writer.seal();
   }
   result.entries = read_manifest(dataset + "/manifest.jsonl");

@@ -8,6 +8,15 @@
 
 namespace zoetrope {
 
+void require_whole_window(const Window& window, DecodedClip& decoded) {
+  const int64_t frames = decoded.clip.num_frames;
+  if (!window.is_by_frames() || !decoded.refused.empty() || frames == window.num_frames) return;
+  decoded.refused = join_message("only ", frames, " sound frames of the ", window.num_frames, " from frame ",
+                                 window.first_frame, " on");
+  for (const std::string& cut : decoded.cuts) decoded.refused += "; " + cut;
+  decoded.clip = {};
+}
+
 void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
   if (decoded.undecided) {
     out.entry.verdict = "undecided";

@@ -20,6 +20,10 @@ struct ReadyClip {
   bool reused = false;  ///< not decoded, but taken from the data set that is being updated
 };
 
+/// Refuses a clip of which fewer frames came than its window counts, as musubi-tuner's clips are whole or
+/// none.
+void require_whole_window(const Window& window, DecodedClip& decoded);
+
 /// Gives a decoded clip its verdict, cuts it to whole token rows and turns it into tokens; `decoded` is used
 /// up.
 void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out);

@@ -11,6 +11,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "core/thread_pool.h"
+#include "video/ingest/ingest_tasks.h"
 #include "video/sources/source_changes.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/manifest.h"
@@ -61,6 +62,12 @@ void replace_by_scenes(const FileScenes& scenes, double max_seconds, PlannedSour
   }
 }
 
+/// What the cuts of a file depend on.
+std::string content_key(SceneDetector detector, const MediaLocation& location, const std::string& hash) {
+  const std::string key = join_message(name_of(detector), ' ', size_and_time(location).first, ' ', hash);
+  return location.is_pictures() ? join_message(key, " fps ", location.picture_fps) : key;
+}
+
 Json time_json(Ratio time) { return {time.num, time.den}; }
 Ratio time_of(const Json& json) {
   const Ratio time{json.at(0), json.at(1)};
@@ -106,15 +113,15 @@ void cut_into_scenes(const ScenePlan& rules, IngestPlan& plan) {
   ThreadPool(int(rules.workers)).parallel_for(int64_t(plan.sources.size()), [&](int64_t index) {
     const PlannedSource& source = plan.sources[size_t(index)];
     const PlannedClip* clip = whole_clip(source);
-    const std::string path = rules.source + "/" + source.path, hash = hash_or_nothing(path);
-    if (clip == nullptr || hash.empty()) return;
-    const std::string key = join_message(name_of(rules.detector), ' ', fs::file_size(path), ' ', hash);
+    const std::string hash = clip == nullptr ? "" : hash_or_nothing(source.location);
+    if (hash.empty()) return;
+    const std::string key = content_key(rules.detector, source.location, hash);
     keys[size_t(index)] = key;
     {
       const std::lock_guard guard(lock);
       if (known.count(key) > 0) return;
     }
-    FileScenes scenes = find_scenes(path, rules.detector, rules.decode);
+    FileScenes scenes = find_scenes(source.location, rules.detector, rules.decode);
     const std::lock_guard guard(lock);
     if (!unfinished.is_open()) {
       make_dataset_folder(rules.dataset);
@@ -131,7 +138,8 @@ void cut_into_scenes(const ScenePlan& rules, IngestPlan& plan) {
     // As it is read back: a run that finds the cuts and one that remembers them do the same.
     const std::string line = scenes_line(plan.sources[i].clips[0].name, keys[i], known[keys[i]]);
     text += line + "\n";
-    replace_by_scenes(parse_scenes_line(line).scenes, rules.decode.max_seconds, plan.sources[i]);
+    replace_by_scenes(parse_scenes_line(line).scenes, rules_for(plan.sources[i], rules.decode).max_seconds,
+                      plan.sources[i]);
   }
   if (!fs::exists(scenes_path(rules.dataset)) || read_file(scenes_path(rules.dataset)) != text) {
     make_dataset_folder(rules.dataset);

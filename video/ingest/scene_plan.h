@@ -14,7 +14,7 @@ namespace zoetrope {
 
 /// How an ingest cuts its files.
 struct ScenePlan {
-  std::string source, dataset;
+  std::string dataset;
   SceneDetector detector = SceneDetector::kNone;
   DecodeRules decode;
   int64_t workers = 1;

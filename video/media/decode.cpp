@@ -32,7 +32,7 @@ std::vector<DecodedClip> leave_undecided(const std::string& reason, size_t count
 
 }  // namespace
 
-std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
+std::vector<DecodedClip> decode_file(const MediaLocation& location, const DecodeRules& rules,
                                      const std::vector<Window>& windows, const FrameObserver& observe) {
   const std::vector<Window> all = windows.empty() ? std::vector<Window>{{}} : windows;
   std::optional<FileDecoder> decoder;
@@ -40,9 +40,9 @@ std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules&
     return refuse_all(reason, decoder ? decoder->facts() : SourceFacts{}, all.size());
   };
   try {
-    decoder.emplace(path, rules, all, observe);
+    decoder.emplace(location, rules, all, observe);
     if (!decoder->run_sparse()) {
-      if (decoder->has_read()) decoder.emplace(path, rules, all, observe);
+      if (decoder->has_read()) decoder.emplace(location, rules, all, observe);
       decoder->run();
     }
     return decoder->results();

@@ -17,16 +17,22 @@
 #include "video/clip.h"
 #include "video/media/frame_observer.h"
 #include "video/media/limits.h"
+#include "video/media/media_location.h"
 #include "video/media/ratio.h"
 #include "video/pixels/resize.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
 
-/// A part of a file, in seconds after its first presented frame: start <= t < end.
+/// A part of a file, in seconds after its first presented frame: start <= t < end. Or, where num_frames is
+/// positive, in frames: each presented frame is one frame of the clip, whatever its time, and of `keep` < 1
+/// only every frame i for which floor(i * keep) is new counts.
 struct Window {
   Ratio start{0, 1};
   Ratio end{1000000000, 1};  ///< longer than any file
+  int64_t first_frame = 0, num_frames = 0;
+  Ratio keep{1, 1};
+  bool is_by_frames() const { return num_frames > 0; }
 };
 
 /// What decoding threads have done so far, for a progress line.
@@ -38,8 +44,9 @@ struct DecodeMeter {
 struct DecodeRules {
   SizeRule size;
   double fps = 8;
-  double max_seconds = 10;             ///< of each window
-  bool deinterlace = false;            ///< make whole pictures of those flagged as two fields
+  double max_seconds = 10;                     ///< of each window
+  std::string length_limit = "--max-seconds";  ///< what decided it, for messages
+  bool deinterlace = false;                    ///< make whole pictures of those flagged as two fields
   int64_t max_clip_bytes = 1ll << 30;  ///< a clip of more RGB bytes is an error, not an out-of-memory kill
   DecodeLimits limits;
   double clip_seconds = 3600;    ///< wall clock after which a file stays undecided
@@ -60,7 +67,7 @@ struct DecodedClip {
 /// verdict. `windows` empty: the whole file. `observe` sees every frame that is presented in a window, shown
 /// in a clip or not; what it throws refuses the file. Memory: the clips, a few decoded frames. Cost: bounded
 /// by `rules.limits`, see Note [limits and clocks].
-std::vector<DecodedClip> decode_file(const std::string& path, const DecodeRules& rules,
+std::vector<DecodedClip> decode_file(const MediaLocation& location, const DecodeRules& rules,
                                      const std::vector<Window>& windows = {},
                                      const FrameObserver& observe = {});
 

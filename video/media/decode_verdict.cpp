@@ -47,7 +47,8 @@ void describe_cuts(const DecodeOutcome& outcome, const WindowSampler& sampler, D
                                     " times; each part is shown right after the one before"));
   const int64_t last = outcome.clock.last_end();
   if (sampler.was_limited_by_length(last))
-    out.cuts.push_back(join_message("only the first ", outcome.rules.max_seconds, " s (--max-seconds) of ",
+    out.cuts.push_back(join_message("only the first ", outcome.rules.max_seconds, " s (",
+                                    outcome.rules.length_limit, ") of ",
                                     Ratio{} < sampler.window().start ? "the window, " : "",
                                     outcome.clock.seconds(last - outcome.clock.first_tick()), " s of video"));
 }

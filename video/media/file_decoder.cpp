@@ -9,10 +9,10 @@
 
 namespace zoetrope {
 
-FileDecoder::FileDecoder(const std::string& path, const DecodeRules& rules,
+FileDecoder::FileDecoder(const MediaLocation& location, const DecodeRules& rules,
                          const std::vector<Window>& windows, const FrameObserver& observe)
     : meter_(rules.limits, rules.clip_seconds),
-      file_(path, meter_),
+      file_(location, meter_),
       rules_(rules),
       observe_(observe),
       facts_(file_.facts()),

@@ -22,7 +22,7 @@ namespace zoetrope {
 class FileDecoder {
  public:
   /// Opens the file. Throws: Error whose text is the reason to refuse it.
-  FileDecoder(const std::string& path, const DecodeRules& rules, const std::vector<Window>& windows,
+  FileDecoder(const MediaLocation& location, const DecodeRules& rules, const std::vector<Window>& windows,
               const FrameObserver& observe);
   /// Decodes, by seeks, only what the windows show, when that skips whole groups of pictures. False: it must
   /// be decoded from its start, by a new FileDecoder if this one `has_read`. Throws: as the constructor.

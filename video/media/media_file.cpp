@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "video/media/ratio.h"
 
 namespace zoetrope {
 namespace {
@@ -73,11 +74,9 @@ class ProbeOptions {
 constexpr const char* kEmptyFile = "an empty file (0 bytes)";
 
 /// Whether the first bytes hold no control characters but white space.
-bool looks_like_text(const std::string& path) {
+bool looks_like_text(int file, int64_t begin, int64_t end) {
   char buffer[512];
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const ssize_t n = file < 0 ? 0 : read(file, buffer, sizeof buffer);
-  if (file >= 0) close(file);
+  const ssize_t n = pread(file, buffer, size_t(std::min<int64_t>(512, end - begin)), begin);
   for (ssize_t i = 0; i < n; ++i)
     if (uint8_t(buffer[i]) < 9 || (uint8_t(buffer[i]) > 13 && uint8_t(buffer[i]) < 32)) return false;
   return n > 0;
@@ -85,37 +84,26 @@ bool looks_like_text(const std::string& path) {
 
 }  // namespace
 
-std::string unreadable_reason(const std::string& path) {
-  struct stat link, target;
-  if (lstat(path.c_str(), &link) != 0) return std::strerror(errno);
-  if (stat(path.c_str(), &target) != 0)
-    return S_ISLNK(link.st_mode) ? join_message("a symbolic link that leads nowhere: ", std::strerror(errno))
-                                 : std::strerror(errno);
-  if (S_ISDIR(target.st_mode)) return "a folder, not a file";
-  if (!S_ISREG(target.st_mode)) return "not a regular file (a pipe, socket or device)";
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return join_message("can't be read: ", std::strerror(errno));
-  close(file);
-  return target.st_size == 0 ? kEmptyFile : "";
-}
-
 int MediaFile::read_bytes(void* opaque, uint8_t* buffer, int size) {
-  const Bytes& bytes = *static_cast<Bytes*>(opaque);
+  Bytes& bytes = *static_cast<Bytes*>(opaque);
+  const int64_t left = bytes.end - bytes.at;
+  if (left <= 0) return AVERROR_EOF;
   if (!bytes.meter->may_read(size)) return AVERROR_EXIT;
   ssize_t n;
-  do n = ::read(bytes.file, buffer, size_t(size));
+  do n = pread(bytes.file, buffer, size_t(std::min<int64_t>(size, left)), bytes.at);
   while (n < 0 && errno == EINTR);
+  if (n > 0) bytes.at += n;
   return n == 0 ? AVERROR_EOF : n < 0 ? AVERROR(errno) : int(n);
 }
 
 int64_t MediaFile::seek_bytes(void* opaque, int64_t offset, int whence) {
-  const int file = static_cast<Bytes*>(opaque)->file;
-  if (whence == AVSEEK_SIZE) {
-    struct stat status;
-    return fstat(file, &status) == 0 ? int64_t(status.st_size) : AVERROR(errno);
-  }
-  const off_t at = lseek(file, offset, whence & ~AVSEEK_FORCE);
-  return at < 0 ? AVERROR(errno) : int64_t(at);
+  Bytes& bytes = *static_cast<Bytes*>(opaque);
+  const int64_t size = bytes.end - bytes.begin, from = whence & ~AVSEEK_FORCE;
+  if (whence == AVSEEK_SIZE) return size;
+  const int64_t base = from == SEEK_CUR ? bytes.at - bytes.begin : from == SEEK_END ? size : 0;
+  if (offset < -base || offset > INT64_MAX - base - bytes.begin) return AVERROR(EINVAL);
+  bytes.at = bytes.begin + base + offset;
+  return base + offset;
 }
 
 /// A limit comes before what followed from it, and a lack of memory says nothing about the file.
@@ -125,17 +113,24 @@ void MediaFile::fail(int code, const std::string& what, libav::LogCatcher& log) 
   throw DamagedFile(what + ": " + with_log(code, log));
 }
 
-MediaFile::MediaFile(const std::string& path, WorkMeter& meter) : bytes_{-1, &meter} {
+MediaFile::MediaFile(const MediaLocation& location, WorkMeter& meter) : location_(location) {
   static const bool limited = (av_max_alloc(size_t(kLargestAllocation)), true);
   (void)limited;
+  bytes_.meter = &meter;
   try {
-    const std::string reason = unreadable_reason(path);
+    const std::string reason = unreadable_reason(location);
     if (reason == kEmptyFile) throw DamagedFile(reason);
     ZT_REQUIRE(reason.empty(), reason);
+    const std::string path =
+        location.is_pictures() ? location.path + "/" + location.pictures[0] : location.path;
     bytes_.file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    ZT_REQUIRE(bytes_.file >= 0, "can't be read: ", std::strerror(errno));
-    meter.set_file_bytes(seek_bytes(&bytes_, 0, AVSEEK_SIZE));
+    struct stat status;
+    ZT_REQUIRE(bytes_.file >= 0 && fstat(bytes_.file, &status) == 0, "can't be read: ", std::strerror(errno));
+    bytes_.begin = bytes_.at = location.offset;
+    bytes_.end = location.is_part() ? location.offset + location.size : int64_t(status.st_size);
+    meter.set_file_bytes(bytes_.end - bytes_.begin);
     probe(path);
+    if (location.is_pictures()) become_pictures();
     open_decoder();
   } catch (...) {
     close_all();
@@ -160,7 +155,7 @@ void MediaFile::close_all() {
 void MediaFile::probe(const std::string& path) {
   constexpr int kBuffer = 64 << 10;
   std::string head(32, '\0');
-  head.resize(size_t(std::max<ssize_t>(pread(bytes_.file, head.data(), head.size(), 0), 0)));
+  head.resize(size_t(std::max<ssize_t>(pread(bytes_.file, head.data(), head.size(), bytes_.begin), 0)));
   if (AnimatedWebp::has_signature(head)) {
     open_webp();
     return;
@@ -173,7 +168,7 @@ void MediaFile::probe(const std::string& path) {
   // By content alone: a name's ending proves nothing, and "image2" would read numbered neighbours.
   const int code = av_probe_input_buffer2(reader_, &found, "", nullptr, 0, 0);
   bytes_.meter->check();
-  ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(path)
+  ZT_REQUIRE(code >= 0 && found != nullptr, looks_like_text(bytes_.file, bytes_.begin, bytes_.end)
                                                 ? "the content is text, not a video or picture"
                                                 : "the content is no video or picture that libav knows");
   ZT_REQUIRE(is_allowed(*found), "the content looks like '", short_name(*found),
@@ -274,6 +269,7 @@ void MediaFile::open_decoder() {
 }
 
 bool MediaFile::read(AVPacket& packet, std::string& error) {
+  if (location_.is_pictures()) return read_picture(packet);
   if (webp_) return webp_->read(packet, error);
   libav::LogCatcher log;
   for (;;) {
@@ -303,9 +299,66 @@ bool MediaFile::seek(int64_t timestamp) {
   return avformat_seek_file(format_, stream_->index, INT64_MIN, timestamp, timestamp, 0) >= 0;
 }
 
+/// The first picture was opened as a file; the timeline is that of all of them.
+void MediaFile::become_pictures() {
+  ZT_REQUIRE(still_, "its pictures are videos");
+  ZT_REQUIRE(location_.picture_fps > 0,
+             "the rate of its pictures is unknown; say --picture-fps, or give a column fps in the table");
+  ZT_REQUIRE(location_.picture_fps >= 0.001 && location_.picture_fps <= 1000, "its pictures are said to be ",
+             location_.picture_fps, " per second, expected 0.001 to 1000");
+  const Ratio rate = ratio_of_fps(location_.picture_fps);
+  still_ = false;
+  declares_exactly_ = true;
+  stream_->time_base = {int(rate.den), int(rate.num)};
+  stream_->avg_frame_rate = {int(rate.num), int(rate.den)};
+  stream_->nb_frames = int64_t(location_.pictures.size());
+  stream_->start_time = 0;
+  stream_->duration = stream_->nb_frames;
+  format_->start_time = format_->duration = AV_NOPTS_VALUE;
+}
+
+/// A picture is a packet; one that can't be read is a damaged packet.
+bool MediaFile::read_picture(AVPacket& packet) {
+  constexpr int64_t kMostBytes = int64_t(1) << 30;
+  av_packet_unref(&packet);
+  if (next_picture_ == location_.pictures.size()) return false;
+  bytes_.meter->count_packet();
+  std::string bytes;
+  bool good = true;
+  try {
+    bytes = zoetrope::read_bytes(location_.path + "/" + location_.pictures[next_picture_], kMostBytes);
+  } catch (const Error&) { good = false; }
+  if (bytes.empty()) {
+    good = false;
+    bytes.assign(1, '\0');  // an empty packet would mean the end
+  }
+  if (av_new_packet(&packet, int(bytes.size())) < 0) throw std::bad_alloc();
+  std::memcpy(packet.data, bytes.data(), bytes.size());
+  packet.pts = packet.dts = int64_t(next_picture_++);
+  packet.duration = 1;
+  packet.stream_index = stream_->index;
+  packet.flags = AV_PKT_FLAG_KEY | (good ? 0 : AV_PKT_FLAG_CORRUPT);
+  return true;
+}
+
+int64_t count_frames(const MediaLocation& location) {
+  if (location.is_pictures()) return int64_t(location.pictures.size());
+  WorkMeter meter(DecodeLimits{}, 3600);
+  MediaFile file(location, meter);
+  const libav::Packet packet = libav::new_packet();
+  int64_t count = 0;
+  for (std::string error; file.read(*packet, error);) {
+    // A VP8 frame says in its first byte whether it is shown at all.
+    const bool hidden =
+        file.decoder().codec_id == AV_CODEC_ID_VP8 && packet->size > 0 && (packet->data[0] & 0x10) == 0;
+    count += (packet->flags & AV_PKT_FLAG_DISCARD) == 0 && !hidden;
+  }
+  return count;
+}
+
 SourceFacts MediaFile::facts() const {
   SourceFacts facts;
-  facts.container = container_;
+  facts.container = location_.is_pictures() ? "pictures" : container_;
   facts.codec = webp_ ? "webp" : avcodec_get_name(stream_->codecpar->codec_id);
   facts.declared = stream_->nb_frames > 0 ? stream_->nb_frames : -1;
   facts.width = stream_->codecpar->width;

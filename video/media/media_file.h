@@ -1,6 +1,7 @@
-// A local media file opened through libav: one video stream, packets in file order, one decoder with one
-// thread. Nothing but the file itself can be opened: data comes through our own reader, every nested open is
-// refused, and only self-contained formats are allowed. Used by video/media/decode.
+// A local media file (or a part of one, or a folder of pictures as frames) opened through libav: one video
+// stream, packets in file order, one decoder with one thread. Nothing but the file itself can be opened: data
+// comes through our own reader, every nested open is refused, and only self-contained formats are allowed.
+// Used by video/media/decode.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include "video/media/animated_webp.h"
 #include "video/media/libav.h"
 #include "video/media/limits.h"
+#include "video/media/media_location.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
@@ -17,7 +19,7 @@ class MediaFile {
  public:
   /// Opens the file and its decoder. All work is counted by `meter`, which must outlive this.
   /// Throws: Error whose text is the reason to refuse the file; DamagedFile, LimitReached, Undecided.
-  MediaFile(const std::string& path, WorkMeter& meter);
+  MediaFile(const MediaLocation& location, WorkMeter& meter);
   ~MediaFile();
   MediaFile(const MediaFile&) = delete;
   MediaFile& operator=(const MediaFile&) = delete;
@@ -55,6 +57,8 @@ class MediaFile {
   void probe(const std::string& path);
   void open_demuxer(const std::string& path, const AVInputFormat& found);
   void open_webp();
+  void become_pictures();
+  bool read_picture(AVPacket& packet);
   void choose_stream();
   void open_decoder();
 
@@ -62,6 +66,7 @@ class MediaFile {
 
   struct Bytes {
     int file = -1;
+    int64_t begin = 0, end = 0, at = 0;  ///< the part of the file, and where the next read begins
     WorkMeter* meter = nullptr;
   };
   static int read_bytes(void* bytes, uint8_t* buffer, int size);
@@ -70,6 +75,8 @@ class MediaFile {
   Bytes bytes_;
   std::string container_;  ///< libav's name of the format
   std::unique_ptr<AnimatedWebp> webp_;
+  MediaLocation location_;
+  size_t next_picture_ = 0;
   AVIOContext* reader_ = nullptr;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
@@ -78,8 +85,8 @@ class MediaFile {
   bool can_seek_ = false, seeks_by_presentation_ = false;
 };
 
-/// Why a path can't be a media file, as far as the file system tells; empty when it is a readable regular
-/// file with content.
-std::string unreadable_reason(const std::string& path);
+/// Number of presented frames as the packets tell, without decoding. Throws: Error whose text is the reason
+/// to refuse the file.
+int64_t count_frames(const MediaLocation& location);
 
 }  // namespace zoetrope

@@ -45,6 +45,11 @@ void ShownFrames::show_until(int64_t end_tick) {
   }
 }
 
+bool ShownFrames::needs_every_frame() const {
+  return std::any_of(samplers_.begin(), samplers_.end(),
+                     [](const WindowSampler& s) { return s.window().is_by_frames(); });
+}
+
 bool ShownFrames::all_full() const {
   return std::all_of(samplers_.begin(), samplers_.end(), [](const WindowSampler& s) { return s.is_full(); });
 }

@@ -26,7 +26,7 @@ class ShownFrames {
   /// No window can show a further frame of this run.
   bool all_full() const;
   /// Every shown frame is wanted, not only those that the windows' grids show: nothing may be skipped.
-  bool needs_every_frame() const { return false; }
+  bool needs_every_frame() const;
   std::vector<WindowSampler>& samplers() { return samplers_; }
   const FrameConverter& converter() const { return converter_; }
 

@@ -27,11 +27,21 @@ void WindowSampler::start_run(int64_t file_start, int64_t run_start) {
   grid_ = FrameGrid(fps_, window_.start < late ? late : window_.start, time_base_);
   const int64_t window_limit = grid_.first_at_or_after_seconds(window_.end);
   limit_ = std::min(length_limit_, window_limit);
-  is_cut_ = length_limit_ < window_limit;
+  is_cut_ = length_limit_ < window_limit && !window_.is_by_frames();
+  if (window_.is_by_frames()) limit_ = window_.num_frames;
   run_ = {};
 }
 
+/// 1 when the frame is the window's next one by count.
+int64_t WindowSampler::count_by_frames(const PlacedFrame& frame) const {
+  const int64_t number = frame.index * window_.keep.num / window_.keep.den;
+  const int64_t before = frame.index == 0 ? -1 : (frame.index - 1) * window_.keep.num / window_.keep.den;
+  const int64_t next = int64_t(run_.sources.size());
+  return next < limit_ && number > before && number == window_.first_frame + next ? 1 : 0;
+}
+
 int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
+  if (window_.is_by_frames()) return count_by_frames(frame);
   const int64_t next = int64_t(run_.sources.size());
   if (frame.still) return next == 0 && limit_ > 0 && window_.start == Ratio{} ? 1 : 0;
   const int64_t begin = std::max(next, grid_.first_at_or_after(frame.tick - file_start_));

@@ -43,6 +43,8 @@ class WindowSampler {
   const Window& window() const { return window_; }
 
  private:
+  int64_t count_by_frames(const PlacedFrame& frame) const;
+
   struct Run {
     std::vector<uint8_t> pixels;
     std::vector<FrameSource> sources;

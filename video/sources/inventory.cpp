@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -9,23 +7,36 @@
 
 namespace zoetrope {
 
+namespace {
+
 using Json = nlohmann::ordered_json;
+
+/// All that is known of a clip without its content, as text.
+std::string known_of(const PlannedSource& source, const PlannedClip& clip) {
+  std::string out = join_message(clip.caption, '\0', clip.window.start.num, '/', clip.window.start.den, '\0',
+                                 clip.window.end.num, '/', clip.window.end.den, '\0', clip.refused);
+  if (clip.window.is_by_frames())
+    out += join_message('\0', "frames ", clip.window.first_frame, ' ', clip.window.num_frames, ' ',
+                        clip.window.keep.num, '/', clip.window.keep.den);
+  if (source.location.is_pictures()) out += join_message('\0', "fps ", source.location.picture_fps);
+  const SourceRules& rules = source.rules;
+  if (rules.area > 0 || rules.most_frames > 0)
+    out +=
+        join_message('\0', "area ", rules.area, ' ', rules.upscale.value_or(false), ' ', rules.most_frames);
+  if (clip.repeats > 1) out += join_message('\0', "repeats ", clip.repeats);
+  return out;
+}
+
+}  // namespace
 
 std::string inventory_path(const std::string& folder) { return folder + "/sources.partial"; }
 
-std::vector<InventoryItem> take_inventory(const std::string& source, const IngestPlan& plan) {
+std::vector<InventoryItem> take_inventory(const IngestPlan& plan) {
   std::vector<InventoryItem> items;
-  for (const PlannedSource& file : plan.sources) {
-    struct stat status;
-    const bool there = stat((source + "/" + file.path).c_str(), &status) == 0 && S_ISREG(status.st_mode);
-    for (const PlannedClip& clip : file.clips) {
-      InventoryItem item{clip.name, there ? int64_t(status.st_size) : -1, 0, ""};
-      if (there) item.modified_ns = int64_t(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
-      item.caption_hash =
-          content_hash(join_message(clip.caption, '\0', clip.window.start.num, '/', clip.window.start.den,
-                                    '\0', clip.window.end.num, '/', clip.window.end.den, '\0', clip.refused));
-      items.push_back(std::move(item));
-    }
+  for (const PlannedSource& source : plan.sources) {
+    const auto [bytes, time] = size_and_time(source.location);
+    for (const PlannedClip& clip : source.clips)
+      items.push_back({clip.name, bytes, time, content_hash(known_of(source, clip))});
   }
   return items;
 }

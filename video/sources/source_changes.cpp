@@ -49,13 +49,6 @@ std::vector<std::string> names_of(const Items& items) {
 
 }  // namespace
 
-std::string hash_or_nothing(const std::string& path) {
-  if (!unreadable_reason(path).empty()) return "";
-  try {
-    return file_content_hash(path);
-  } catch (const Error&) { return ""; }
-}
-
 std::string SourceChanges::text() const {
   return listed(added, "added") + listed(removed, "removed") + listed(changed, "changed");
 }
@@ -63,7 +56,7 @@ std::string SourceChanges::text() const {
 SourceChanges compare_with_inventory(const std::vector<InventoryItem>& then,
                                      const std::vector<InventoryItem>& now,
                                      const std::vector<ManifestEntry>& decided,
-                                     const std::vector<std::string>& paths) {
+                                     const std::vector<MediaLocation>& paths) {
   std::map<std::string, std::string> hashes;
   for (const ManifestEntry& entry : decided) hashes[entry.name] = entry.source_hash;
   return compare(names_of(then), names_of(now), [&](size_t a, size_t b) {
@@ -76,7 +69,7 @@ SourceChanges compare_with_inventory(const std::vector<InventoryItem>& then,
 
 SourceChanges compare_with_manifest(const std::vector<ManifestEntry>& then,
                                     const std::vector<InventoryItem>& now,
-                                    const std::vector<std::string>& paths, int64_t workers) {
+                                    const std::vector<MediaLocation>& paths, int64_t workers) {
   std::map<std::string, size_t> by_name;
   for (size_t i = 0; i < then.size(); ++i) by_name[then[i].name] = i;
   std::vector<char> same(then.size(), 0);

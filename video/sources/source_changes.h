@@ -19,18 +19,15 @@ struct SourceChanges {
 };
 
 /// Against an inventory taken when the ingest began; `decided` clips carry hashes that tell a touched file
-/// from a changed one. `paths[i]` is the file of `now[i]`.
+/// from a changed one. `paths[i]` is where `now[i]` lies.
 SourceChanges compare_with_inventory(const std::vector<InventoryItem>& then,
                                      const std::vector<InventoryItem>& now,
                                      const std::vector<ManifestEntry>& decided,
-                                     const std::vector<std::string>& paths);
+                                     const std::vector<MediaLocation>& paths);
 /// Against the manifest of a finished data set: sizes, captions, and contents, which are all read, `workers`
 /// at a time.
 SourceChanges compare_with_manifest(const std::vector<ManifestEntry>& then,
                                     const std::vector<InventoryItem>& now,
-                                    const std::vector<std::string>& paths, int64_t workers);
-
-/// Content hash of a file, empty when it can't be read.
-std::string hash_or_nothing(const std::string& path);
+                                    const std::vector<MediaLocation>& paths, int64_t workers);
 
 }  // namespace zoetrope

@@ -94,9 +94,11 @@ void Dataset::State::add_shard(size_t shard, const std::vector<const ManifestEnt
   for (size_t row = 0; row < lines.size(); ++row) {
     const ShardSample& sample = opened->samples()[row];
     require_same(*lines[row], sample, record.file);
-    samples.push_back({sample.name, sample.caption, sample.grid, sample.num_tokens, sample.num_frames,
-                       sample.height, sample.width, sample.fps});
-    places.push_back({shard, int64_t(row)});
+    for (int64_t repeat = 0; repeat < lines[row]->repeats; ++repeat) {
+      samples.push_back({sample.name, sample.caption, sample.grid, sample.num_tokens, sample.num_frames,
+                         sample.height, sample.width, sample.fps});
+      places.push_back({shard, int64_t(row)});
+    }
   }
 }
 
@@ -108,8 +110,10 @@ void Dataset::State::read_index(const std::vector<ManifestEntry>& lines) {
     auto& rows = by_shard[line.shard];
     ZT_REQUIRE(line.row == int64_t(rows.size()), "manifest.jsonl: '", line.name, "' says row ", line.row,
                " of ", line.shard, ", expected ", rows.size());
+    ZT_REQUIRE(line.repeats >= 1 && line.repeats <= 1000000, "manifest.jsonl: '", line.name, "' counts ",
+               line.repeats, " times, expected 1 to 1000000");
     rows.push_back(&line);
-    ++kept;
+    kept += line.repeats;
   }
   for (size_t i = 0; i < summary.shards.size(); ++i) add_shard(i, by_shard[summary.shards[i].file]);
   ZT_REQUIRE(int64_t(samples.size()) == kept, "manifest.jsonl names shards that dataset.json does not");

@@ -26,6 +26,7 @@ class Dataset {
   /// ingest has not finished: manifest.jsonl is missing).
   explicit Dataset(const std::string& folder);
   ~Dataset();
+  /// A sample that counts several times in an epoch is listed as often, its payload kept once.
   const std::vector<DatasetSample>& samples() const;
   std::vector<int64_t> lengths() const;  ///< tokens per sample
   Patch patch() const;

@@ -41,7 +41,7 @@ void refuse_foreign_folder(const std::string& folder) {
     const bool ours = name.starts_with("shard-") || name.starts_with("manifest") ||
                       name.starts_with("dataset.json") || name.starts_with("journal") ||
                       name.starts_with("sources.partial") || name == "previous.partial" ||
-                      name.starts_with("scenes.");
+                      name.starts_with("scenes.") || name.starts_with("pairing.json");
     ZT_REQUIRE(ours, "'", folder, "' holds '", name,
                "', which is no part of a data set; choose an empty or a new folder");
   }

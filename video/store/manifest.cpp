@@ -142,6 +142,7 @@ std::string manifest_line(const ManifestEntry& entry, bool with_clock) {
   Json line = {{"name", entry.name}, {"verdict", entry.verdict}, {"reason", entry.reason}};
   if (entry.found_damage) line["damage"] = true;
   if (entry.skipped) line["skipped"] = true;
+  if (entry.repeats != 1) line["repeats"] = entry.repeats;
   line["source"] = {{"bytes", count_or_null(entry.source_bytes)},
                     {"hash", entry.source_hash},
                     {"caption_hash", entry.caption_hash}};
@@ -169,6 +170,7 @@ ManifestEntry parse_manifest_line(const std::string& text, const std::string& wh
     entry.reason = line.at("reason");
     entry.found_damage = line.value("damage", false);
     entry.skipped = line.value("skipped", false);
+    entry.repeats = line.value("repeats", int64_t(1));
     const Json& source = line.at("source");
     entry.source_bytes = source.at("bytes").is_null() ? -1 : source.at("bytes").get<int64_t>();
     entry.source_hash = source.at("hash");

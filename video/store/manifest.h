@@ -47,6 +47,7 @@ struct ManifestEntry {
   std::string reason;         ///< what was cut, or why it was refused; several are joined by "; "
   bool found_damage = false;  ///< something was wrong with the file: ingest then ends with exit code 1
   bool skipped = false;       ///< refused at the user's wish: no reason for exit code 1
+  int64_t repeats = 1;        ///< how often the sample counts in an epoch
   int64_t source_bytes = -1;
   std::string source_hash, caption_hash;
   int64_t modified_ns = 0;  ///< only in the journal of an unfinished ingest, never in manifest.jsonl

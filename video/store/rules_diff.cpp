@@ -21,6 +21,7 @@ bool is_of_the_program(const std::string& key) {
 
 std::string shown_name(const std::string& key) {
   if (is_of_the_program(key)) return "the program's " + key;
+  if (key == "reading") return "--layout, --caption-lines, --alternatives, --picture-folders, --picture-fps";
   if (key == "shard_bytes") return "--shard-megabytes";
   std::string name = "--" + key;
   for (char& c : name)

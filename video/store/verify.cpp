@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/check.h"
@@ -32,6 +33,7 @@ class Verification {
     for (const ShardRecord& record : summary_.shards) check_shard(record);
     if (!report_.index_is_damaged) check_files_named();
     check_strangers();
+    check_pairing();
     return std::move(report_);
   }
 
@@ -51,6 +53,7 @@ class Verification {
   void check_clip(const ShardReader& shard, size_t row, const ShardRecord& record, const ManifestEntry* line);
   void check_files_named();
   void check_strangers();
+  void check_pairing();
 
   const std::string& folder_;
   const std::function<void(int64_t, int64_t)>& progress_;
@@ -178,6 +181,16 @@ void Verification::check_strangers() {
         known.count(name) == 0)
       add(name, "", "is no part of the data set; dataset.json doesn't name it");
   }
+}
+
+/// The report beside the data set, which a run that finds the data set complete writes again.
+void Verification::check_pairing() {
+  const std::string path = folder_ + "/pairing.json";
+  if (!fs::exists(path)) return;
+  try {
+    if (nlohmann::json::accept(read_file(path))) return;
+    add("pairing.json", "", "is not JSON; 'zoetrope ingest' with the same options writes it again");
+  } catch (const Error& error) { add("pairing.json", "", error.what()); }
 }
 
 }  // namespace
