@@ -8,6 +8,7 @@
 #include "tests/support/process.h"
 #include "tests/support/small_dataset.h"
 #include "video/store/dataset.h"
+#include "video/store/manifest.h"
 
 namespace zoetrope {
 namespace {
