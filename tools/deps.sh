@@ -14,7 +14,7 @@ libavutil-dev
 libavfilter-dev       # deinterlacing
 libswscale-dev        # RGB to YUV of exported clips
 libwebp-dev           # animated WebP
-libopencv-core-dev    # resizing of frames
+libopencv-core-dev    # colours of frames for scene cuts
 libopencv-imgproc-dev
 libhdf5-dev           # shards
 libdnnl-dev           # matrix products on the CPU (oneDNN)
