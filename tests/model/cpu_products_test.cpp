@@ -141,7 +141,9 @@ TEST(CpuProducts, InBf16InEveryWay) {
 TEST(CpuProducts, EveryKindOfStrides) {
   const Products products;
   const Tensor scratch = Tensor::empty({1 << 20}, DType::kU8);
-  for (const DType in : kTypes)
+  // Where a processor has no bf16 products the library has none either, and nobody asks for them.
+  for (const DType in :
+       has_native_bf16() ? std::vector<DType>{DType::kF32, DType::kBF16} : std::vector<DType>{DType::kF32})
     for (const int64_t m : {1, 2, 31, 33})
       for (const int64_t n : {1, 2, 31, 33})
         for (const int64_t k : {1, 2, 31, 33})
