@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tests/cuda/devices.h"
 #include "tests/support/close.h"
@@ -31,14 +32,25 @@ double largest(const std::vector<double>& x, const std::vector<double>& y, const
   return worst;
 }
 
+/// The name without the block's number: tensors that are summed alike.
+std::string kind_of(const Parameter& p) {
+  const std::string blocks = "blocks.";
+  return p.name.starts_with(blocks) ? p.name.substr(p.name.find('.', blocks.size())) : p.name;
+}
+
 /// No tensor's gradient is further from the double reference than four times the CPU backend's, which differs
-/// from it in the order of sums alone, or than 16 roundings of its largest element where that is more.
+/// from it in the order of sums alone, or than 16 roundings of its largest element where that is more. The
+/// CPU's error is the largest among the same tensors of all blocks: that of one small tensor is luck, and
+/// another on each kind of processor.
 void expect_gradients(const WholeModel& model, double unit, const std::vector<double>& found,
                       const std::vector<double>& cpu, const std::vector<double>& exact) {
+  std::map<std::string, double> expected;
   for (const Parameter& p : model.parameters.list()) {
-    const double bound = 4 * std::max(largest(cpu, exact, p), 16 * unit * largest(exact, {}, p));
-    EXPECT_LE(largest(found, exact, p), bound) << p.name;
+    double& error = expected[kind_of(p)];
+    error = std::max({error, largest(cpu, exact, p), 16 * unit * largest(exact, {}, p)});
   }
+  for (const Parameter& p : model.parameters.list())
+    EXPECT_LE(largest(found, exact, p), 4 * expected[kind_of(p)]) << p.name;
 }
 
 TEST(CudaModel, LossAndGradientsAreThoseOfTheCpu) {
