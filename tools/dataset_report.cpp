@@ -144,4 +144,14 @@ std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEn
   return json.dump();
 }
 
+void require_usable(const IngestCounts& counts, const std::string& dataset) {
+  if (counts.kept + counts.trimmed == 0)
+    throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", dataset,
+                             "/manifest.jsonl' says why"));
+}
+
+int exit_code_of(const IngestCounts& counts) {
+  return counts.refused > counts.skipped || counts.damaged > 0 ? 1 : 0;
+}
+
 }  // namespace zoetrope

@@ -36,5 +36,9 @@ std::string counts_json(const IngestCounts& counts, const std::vector<ManifestEn
                         const std::string& pairing = "");
 /// Frames of kept clips in classes that double: "1", "2-3", "4-7", ...
 std::vector<std::pair<std::string, int64_t>> length_histogram(const std::vector<ManifestEntry>& entries);
+/// Throws: Error when no clip of a data set can be used.
+void require_usable(const IngestCounts& counts, const std::string& dataset);
+/// 1 when something was refused other than at the user's wish, or is damaged; else 0.
+int exit_code_of(const IngestCounts& counts);
 
 }  // namespace zoetrope

@@ -157,10 +157,8 @@ int run(const IngestFlags& flags) {
   else if (!flags.json && counts.kept + counts.trimmed > 0)
     std::printf("'zoetrope inspect %s --html FILE' shows all of it as a page\n", flags.dataset.c_str());
   // A part may hold few files or none; only the whole data set can be unusable.
-  if (counts.kept + counts.trimmed == 0 && !request.part.is_part())
-    throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
-                             "/manifest.jsonl' says why"));
-  return counts.refused > counts.skipped || counts.damaged > 0 ? 1 : 0;
+  if (!request.part.is_part()) require_usable(counts, flags.dataset);
+  return exit_code_of(counts);
 }
 
 }  // namespace

@@ -28,10 +28,8 @@ int run(const MergeFlags& flags) {
       std::printf("went on after %lld clips of an earlier run\n", static_cast<long long>(result.resumed));
     std::fputs(counts_text(counts, result.entries, read_dataset_json(flags.dataset).fps).c_str(), stdout);
   }
-  if (counts.kept + counts.trimmed == 0)
-    throw Error(join_message("nothing usable: all ", counts.refused, " clips were refused; '", flags.dataset,
-                             "/manifest.jsonl' says why"));
-  return counts.refused > counts.skipped || counts.damaged > 0 ? 1 : 0;
+  require_usable(counts, flags.dataset);
+  return exit_code_of(counts);
 }
 
 }  // namespace
