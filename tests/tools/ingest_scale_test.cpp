@@ -46,7 +46,8 @@ TEST(IngestScale, TenTimesTheFilesCostTenTimesTheTimeAndNoMemory) {
     const std::string data = folder.path() + "/data" + std::to_string(i);
     make_pictures(source, counts[i]);
     runs[i] = run_process({ZT_BINARY, "ingest", source, data, "--area", "4096", "--patch", "1,8,8",
-                           "--missing-caption", "empty", "--shard-samples", "100", "--workers", "2"});
+                           "--missing-caption", "empty", "--picture-folders", "pictures", "--shard-samples",
+                           "100", "--workers", "2"});
     ASSERT_EQ(runs[i].exit_code, 0) << runs[i].output;
     payload[i] = size_of(data, "shard-");
     lines[i] = size_of(data, "manifest");
