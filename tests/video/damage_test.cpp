@@ -223,7 +223,7 @@ TEST_F(Damage, TheWatchdogGivesNoVerdict) {
 /// Pictures of the intact file by time, and where their packets end in the file.
 struct Intact {
   std::map<int64_t, std::pair<int64_t, std::string>> pictures;  ///< by microseconds: number and picture
-  std::map<int64_t, int64_t> ends;
+  std::map<int64_t, int64_t> starts, ends;
 };
 
 int64_t microseconds(double seconds) { return int64_t(seconds * 1e6 + (seconds < 0 ? -0.5 : 0.5)); }
@@ -249,6 +249,7 @@ class Random : public Damage {
       if (std::sscanf(line.c_str(), "%lf,%lld,%lld", &time, &size, &at) == 3)
         time_at[at] = microseconds(time);
     }
+    for (const auto& [at, time] : time_at) intact.starts[time] = at;
     for (auto at = time_at.begin(); at != time_at.end(); ++at)
       intact.ends[at->second] =
           std::next(at) == time_at.end() ? int64_t(fs::file_size(path(name))) : std::next(at)->first;
@@ -307,6 +308,49 @@ TEST_F(Random, CutsAndFlippedBitsHarmNothingBeforeThem) {
     }
   }
   EXPECT_GT(compared_, 500) << "hardly anything was compared";
+}
+
+/// Moves the presentation time that the PES header of a transport stream's packet at `packet` gives.
+void move_time(std::string& bytes, int64_t packet, int64_t ticks) {
+  const size_t start = bytes.find(std::string("\0\0\1\xe0", 4), size_t(packet));
+  ASSERT_NE(start, std::string::npos);
+  ASSERT_NE(uint8_t(bytes[start + 7]) & 0x80, 0) << "no presentation time";
+  const auto byte = [&](size_t i) { return int64_t(uint8_t(bytes[start + 9 + i])); };
+  const int64_t time =
+      ((byte(0) >> 1 & 7) << 30 | byte(1) << 22 | byte(2) >> 1 << 15 | byte(3) << 7 | byte(4) >> 1) + ticks;
+  const int64_t coded[] = {(byte(0) & 0xf1) | (time >> 30 & 7) << 1, time >> 22 & 255,
+                           (time >> 15 & 127) << 1 | 1, time >> 7 & 255, (time & 127) << 1 | 1};
+  for (size_t i = 0; i < 5; ++i) bytes[start + 9 + i] = char(uint8_t(coded[i]));
+}
+
+// No checksum guards a transport stream's timestamps: what gives a wrong one away is that decoders put
+// pictures into the order of presentation.
+TEST_F(Random, ATimeThatContradictsThePicturesIsDamage) {
+  make_source("testsrc2=s=96x64:r=25:d=2", "-c:v libx264 -g 50 -bf 2 -muxdelay 0", "whole.ts");
+  const std::string whole = read_file(path("whole.ts"));
+  const Intact intact = intact_of("whole.ts");
+  std::map<int64_t, int64_t> packets;  // where each begins: number in order of presentation
+  for (const auto& [time, picture_there] : intact.pictures)
+    packets[intact.starts.at(time)] = picture_there.first;
+  for (int number : {5, 6, 7, 20}) {
+    const int64_t at = std::next(packets.begin(), number)->first, shown = packets.at(at);
+    for (int64_t frames : {-30, -4, -3, -2, 2, 3, 4, 30, 100000}) {
+      if (shown + frames < 0) continue;
+      SCOPED_TRACE(testing::Message() << "packet " << number << " moved by " << frames << " frames");
+      std::string bytes = whole;
+      move_time(bytes, at, frames * 3600);
+      write_text(path("bad.ts"), bytes);
+      const DecodedClip bad = decode("bad.ts");
+      EXPECT_TRUE(bad.found_damage);
+      EXPECT_GT(bad.facts.out_of_order, 0);
+      for (int64_t t = 0; t < bad.clip.num_frames; ++t) {
+        const FrameSource& source = bad.clip.sources[size_t(t)];
+        const auto& [index, expected] = intact.pictures.at(microseconds(source.source_seconds));
+        ASSERT_TRUE(picture(bad.clip, t) == expected) << "frame " << t;
+        ASSERT_EQ(index, t) << "each is shown once";
+      }
+    }
+  }
 }
 
 TEST_F(Random, NoKindOfFileCrashesOrHangs) {

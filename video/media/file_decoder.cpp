@@ -144,7 +144,13 @@ void FileDecoder::present(FrameTime time, AVFrame* picture, bool damaged) {
     meter_.count_frame(libav::picture_bytes(*picture));
     changes_.note(*picture);
   }
-  if (clock_.advance(time)) ++facts_.out_of_order;
+  const ClockStep step = clock_.advance(time);
+  if (step != ClockStep::kOnward) ++facts_.out_of_order;
+  if (step == ClockStep::kContradiction) {
+    if (first_error_.empty()) first_error_ = "timestamps contradict the order of the pictures";
+    note_bad(clock_.first_doubtful_order(), AV_NOPTS_VALUE);
+    damaged = true;
+  }
   if (picture != nullptr && libav::is_interlaced(*picture)) ++facts_.interlaced;
   ++facts_.presented;
   if (picture != nullptr) show_to_observer(*picture, time.tick);
@@ -158,7 +164,7 @@ void FileDecoder::present(FrameTime time, AVFrame* picture, bool damaged) {
   }
   if (picture != nullptr)
     shown_.hold(*picture, {time.tick, time.tick, file_.is_still(), facts_.presented - 1, time.order});
-  done_ = shown_.all_full();
+  done_ = shown_.all_full() && !clock_.jumped();
 }
 
 void FileDecoder::show_to_observer(const AVFrame& frame, int64_t tick) const {

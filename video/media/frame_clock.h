@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -15,6 +16,13 @@ struct FrameTime {
   int64_t tick = 0, order = 0;
 };
 
+/// What a frame's time says of its file.
+enum class ClockStep {
+  kOnward,         ///< it follows the frame before
+  kMovedUp,        ///< it lay before the last frame's and was moved up to it
+  kContradiction,  ///< the order of times is not that of the pictures: one of the two is damaged
+};
+
 class FrameClock {
  public:
   explicit FrameClock(const MediaFile& file);
@@ -23,10 +31,14 @@ class FrameClock {
   int64_t num_packets() const { return packets_; }
   /// Time of the next decoded frame as its file gives it; it may lie before the one before.
   FrameTime time_of(const AVFrame& frame) const;
-  /// Takes the time of the next presented frame. One that lies before the last frame's is moved up to it, and
-  /// the answer is true; one that lies further back than frames are reordered starts a new part of the file,
-  /// which follows one frame later.
-  bool advance(FrameTime& time);
+  /// Takes the time of the next presented frame and puts it on the timeline. A time that lies further back
+  /// than frames are reordered starts a new part of the file, which follows one frame later, unless the next
+  /// frame goes on where the file was.
+  ClockStep advance(FrameTime& time);
+  /// After a contradiction: the first packet, in decoding order, whose picture or time may be the wrong one.
+  int64_t first_doubtful_order() const { return doubtful_order_; }
+  /// Whether the last frame came much later than the one before it: its time may yet prove damaged.
+  bool jumped() const { return shown_.size() > 1 && is_far_back(shown_[shown_.size() - 2].tick, last_tick_); }
   /// How often timestamps started over.
   int64_t num_splices() const { return splices_; }
   /// Counts a decoded frame; call it once for each, before `time_of`.
@@ -44,6 +56,11 @@ class FrameClock {
  private:
   int64_t frame_ticks() const;
   int64_t unwrapped(int64_t tick) const;
+  bool is_far_back(int64_t tick, int64_t from) const;
+  bool ends_lone_splice(FrameTime& time);
+  ClockStep go_back(FrameTime& time);
+  void splice(FrameTime& time);
+  ClockStep doubt_from(const FrameTime& time);
 
   const AVCodecContext& decoder_;
   bool decoding_times_only_;
@@ -53,9 +70,15 @@ class FrameClock {
   std::map<int64_t, int64_t> order_by_time_;  ///< packet timestamp -> number in decoding order
   std::vector<int64_t> decoding_times_;       ///< of packets, where they stand for presentation times
   int64_t packets_ = 0, decoded_ = 0, packet_end_ = 0;
+  int64_t latest_packet_ = 0;  ///< latest timestamp of a packet so far
+  bool reorders_ = false;  ///< a packet's time lay before an earlier packet's: they are presentation times
+  std::deque<FrameTime> shown_;  ///< the last presented frames, as many as may be reordered and two
+  int64_t doubtful_order_ = 0;
   bool started_ = false;
   int64_t first_tick_ = 0, last_tick_ = 0, last_step_ = 0;
   int64_t shift_ = 0, splices_ = 0;  ///< from a packet's timestamp to the timeline, since the last splice
+  int64_t shift_before_ = 0;         ///< the last splice
+  bool just_spliced_ = false;
 };
 
 }  // namespace zoetrope
