@@ -132,7 +132,7 @@ void WaveRepair::take_out_of(size_t wave, int64_t first_slot, int64_t end_slot, 
   }
 }
 
-bool WaveRepair::put_back(const RepairStyle& style, std::mt19937_64& random) {
+bool WaveRepair::put_back(const RepairStyle& style, std::mt19937_64& random, int64_t most_ns) {
   style_ = style;
   const auto densest = std::lower_bound(batch_.tokens.begin(), batch_.tokens.end(), cap_, std::greater<>());
   filler_ = 0;
@@ -140,8 +140,18 @@ bool WaveRepair::put_back(const RepairStyle& style, std::mt19937_64& random) {
     filler_ =
         (batch_.whole_ns[size_t(densest - batch_.tokens.begin())] << 16) / *densest * style.filler_sixteenths;
   std::sort(out_.begin(), out_.end());
-  for (size_t i = 0; i < out_.size(); ++i)
-    if (!place_whole(out_[i], random) && !place_ring(out_[i], random) && !place_anywhere(out_[i])) {
+  open_.clear();
+  for (size_t wave = 0; wave < waves_.size(); ++wave)
+    if (style.everywhere || waves_[wave].changed || waves_[wave].level != waves_[wave].length)
+      open_.push_back(wave);
+  const auto levels_ns = [&] {
+    int64_t sum = 0;
+    for (const State& wave : waves_) sum += wave.level;
+    return sum;
+  };
+  for (int32_t item : out_)
+    if (!place_whole(item, random) && !place_ring(item, random) &&
+        !place_anywhere(item, most_ns - levels_ns())) {
       out_.clear();
       return false;
     }
@@ -187,7 +197,7 @@ bool WaveRepair::place_whole(int64_t item, std::mt19937_64& random) {
   Choice best;
   int64_t best_ns = 0, best_room = 1;
   int32_t best_slot = -1;
-  for (size_t wave = 0; wave < waves_.size(); ++wave) {
+  for (size_t wave : open_) {
     const int64_t end = waves_[wave].level - batch_.cost.wave;
     if (ns > end) continue;
     num_looks_ += num_slots_;
@@ -216,7 +226,7 @@ bool WaveRepair::place_ring(int64_t item, std::mt19937_64& random) {
   Choice best;
   for (const Option& option : options_[length_of_[size_t(item)]]) {
     if (option.num_nodes * option.per_node == 1) continue;
-    for (size_t wave = 0; wave < waves_.size(); ++wave) {
+    for (size_t wave : open_) {
       if (batch_.cost.wave + option.ns > waves_[wave].level) continue;
       if (style_.blinks > 0 && random() % 64 < style_.blinks) continue;
       find_ring(option, wave, best);
@@ -266,11 +276,12 @@ void WaveRepair::find_ring(const Option& option, size_t wave, Choice& best) {
   best.option = &option, best.wave = wave, best.score = score, best.slots = found_;
 }
 
-/// Where it raises the level of a wave least.
-bool WaveRepair::place_anywhere(int64_t item) {
+/// Where it raises the level of a wave least, and no more than that.
+bool WaveRepair::place_anywhere(int64_t item, int64_t most_rise) {
   Choice best;
+  best.score = std::min(most_rise, INT64_MAX - 1) + 1;
   for (const Option& option : options_[length_of_[size_t(item)]])
-    for (size_t wave = 0; wave < waves_.size(); ++wave) raise_least(option, wave, best);
+    for (size_t wave : open_) raise_least(option, wave, best);
   if (best.option == nullptr) return false;
   put(item, best);
   return true;

@@ -13,8 +13,9 @@ namespace zoetrope {
 struct RepairStyle {
   int64_t hope_sixteenths = 4;    ///< of the time that a slot will else idle away, what filling it is worth
   int64_t filler_sixteenths = 8;  ///< of the densest whole item, how dense are those that fill slots last
-  bool tightest = false;  ///< whole items go where the least time is left, not the most for each token
-  uint64_t blinks = 0;    ///< of 64 places so many aren't seen
+  bool tightest = false;   ///< whole items go where the least time is left, not the most for each token
+  uint64_t blinks = 0;     ///< of 64 places so many aren't seen
+  bool everywhere = true;  ///< also in waves that nothing was taken out of
 };
 
 /// A step's waves that can be changed, and changed back.
@@ -30,6 +31,11 @@ class WaveRepair {
   int64_t length_ns(size_t wave) const { return waves_[wave].length; }
   int64_t wave_of(int64_t item) const { return places_[size_t(item)].wave; }
   std::vector<FilledWave> filled() const;
+  /// Length of a wave that ends with the item alone, whole or in one of its rings.
+  int64_t natural_ns(int64_t item, std::mt19937_64& random) const {
+    const std::vector<Option>& options = options_[length_of_[size_t(item)]];
+    return options.empty() ? batch_.cost.wave : options[random() % options.size()].ns + batch_.cost.wave;
+  }
 
   /// Takes the item out of its wave, if it isn't already.
   void take_out(int64_t item);
@@ -37,8 +43,8 @@ class WaveRepair {
   void take_out_of(size_t wave, int64_t first_slot, int64_t end_slot, int64_t ns);
   /// Puts all items that are out into waves, none of which should end after its level: as long as it was
   /// unless `set_level` said otherwise. Those that find no place raise the level of a wave; false: there is
-  /// none for one of them.
-  bool put_back(const RepairStyle& style, std::mt19937_64& random);
+  /// none for one of them, or all levels together would be above `most_ns`.
+  bool put_back(const RepairStyle& style, std::mt19937_64& random, int64_t most_ns = INT64_MAX);
   void set_level(size_t wave, int64_t level) { waves_[wave].level = level; }  ///< for the next time
   void accept();  ///< all changes since the last accept
   void undo();    ///< the same
@@ -75,7 +81,7 @@ class WaveRepair {
   int64_t nodes_with(int64_t per_node) const;
   bool place_whole(int64_t item, std::mt19937_64& random);
   bool place_ring(int64_t item, std::mt19937_64& random);
-  bool place_anywhere(int64_t item);
+  bool place_anywhere(int64_t item, int64_t most_rise);
   void find_ring(const Option& option, size_t wave, Choice& best);
   void raise_least(const Option& option, size_t wave, Choice& best);
   void put(int64_t item, const Choice& choice);
@@ -98,6 +104,7 @@ class WaveRepair {
   std::vector<Place> places_;                              // by item
   std::vector<std::pair<int32_t, Place>> before_;          // items that were taken out, and where they were
   std::vector<int32_t> out_;                               // items that lie nowhere
+  std::vector<size_t> open_;                               // waves that items may be put into
   std::vector<int32_t> found_;                             // slots of a ring
   std::vector<std::pair<int64_t, int32_t>> nodes_, room_;  // (order, node), (order, slot)
 };

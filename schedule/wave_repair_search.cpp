@@ -14,23 +14,21 @@ class RepairSearch {
       : batch_(batch), repair_(batch, waves), best_(waves), best_ns_(repair_.total_ns()) {}
 
   std::vector<FilledWave> run(int64_t good_ns, int64_t most_looks) {
-    constexpr int64_t kCool = 300;  // parts of a wave by which a change may make it longer, at first
+    constexpr int64_t kCool = 1200;  // parts of a wave by which a change may make it longer, at first
     int64_t now = value();
     while (repair_.num_looks() < most_looks && best_ns_ > good_ns) {
-      if (!change()) {
-        repair_.undo();
-        continue;
-      }
-      const int64_t next = value(), left = std::max<int64_t>(0, most_looks - repair_.num_looks());
       // The hotter, the worse may be what is taken: a geometric distribution that cools down.
+      const int64_t left = std::max<int64_t>(0, most_looks - repair_.num_looks());
       const int64_t heat =
           int64_t(__int128(best_ns_) * left / most_looks / kCool / int64_t(repair_.num_waves()));
-      if (next > now + heat * std::countl_zero(random_() | 1)) {
+      const int64_t most = now + heat * std::countl_zero(random_() | 1);
+      most_ns_ = most - batch_.total_ns / batch_.cluster.num_slots / 16;
+      if (!change() || value() > most) {
         repair_.undo();
         continue;
       }
+      now = value();
       repair_.accept();
-      now = next;
       if (repair_.total_ns() < best_ns_) best_ns_ = repair_.total_ns(), best_ = repair_.filled();
     }
     return std::move(best_);
@@ -50,7 +48,40 @@ class RepairSearch {
     }
   }
 
+  RepairStyle any_style() { return {int64_t(pick(5)) * 4, int64_t(pick(5)) * 4, pick(2) == 0, pick(3)}; }
+
+  /// Empties two or three waves and fills them anew, each but the last as long as one of their items takes:
+  /// together the lengths of waves change as no step of `change` changes them.
+  bool refill() {
+    std::vector<size_t> waves;
+    int64_t left = 0;
+    for (uint64_t count = pick(6) == 0 ? 3 : 2; count > 0; --count) {
+      const size_t wave = size_t(pick(repair_.num_waves()));
+      if (std::find(waves.begin(), waves.end(), wave) != waves.end()) continue;
+      waves.push_back(wave);
+      left += repair_.length_ns(wave);
+    }
+    if (waves.size() < 2 || left == 0) return false;
+    std::vector<int64_t> items;
+    for (int64_t item = 0; item < batch_.num_items(); ++item)
+      if (std::find(waves.begin(), waves.end(), size_t(repair_.wave_of(item))) != waves.end())
+        items.push_back(item);
+    for (int64_t item : items) repair_.take_out(item);
+    left -= left >> (5 + pick(8));
+    for (size_t i = 0; i + 1 < waves.size(); ++i) {
+      const uint64_t longest = 1 + pick(items.size());
+      const int64_t level = std::min(left, repair_.natural_ns(items[pick(longest)], random_));
+      repair_.set_level(waves[i], level);
+      left -= level;
+    }
+    repair_.set_level(waves.back(), left);
+    RepairStyle style = any_style();
+    style.everywhere = false;
+    return repair_.put_back(style, random_, most_ns_);
+  }
+
   bool change() {
+    if (pick(2) == 0) return refill();
     const int64_t num_slots = batch_.cluster.num_slots;
     const size_t wave = size_t(pick(repair_.num_waves())), other = size_t(pick(repair_.num_waves()));
     const int64_t length = repair_.length_ns(wave);
@@ -69,15 +100,14 @@ class RepairSearch {
         if (pick(2) == 0) repair_.take_out(item);
     }
     repair_.set_level(wave, length - shorter);
-    const RepairStyle style{int64_t(pick(5)) * 4, int64_t(pick(5)) * 4, pick(2) == 0, pick(3)};
-    return repair_.put_back(style, random_);
+    return repair_.put_back(any_style(), random_, most_ns_);
   }
 
   const WaveBatch& batch_;
   WaveRepair repair_;
   std::mt19937_64 random_{1};  // the same on every rank
   std::vector<FilledWave> best_;
-  int64_t best_ns_;
+  int64_t best_ns_, most_ns_ = 0;  ///< most: above it a change is not taken
 };
 
 }  // namespace

@@ -89,9 +89,9 @@ void StepWaves::offer(const Plan& plan) {
 
 /// Moves items between waves, the longer the more of them and of slots there are.
 void StepWaves::repair(int64_t good_ns) {
-  constexpr int64_t kMostPairs = 128 * 64;  // 0.4 billion looks, 1 s
+  constexpr int64_t kMostPairs = 128 * 64;  // 0.8 billion looks, 2 s
   const int64_t pairs = std::min(kMostPairs, batch_.num_items() * batch_.cluster.num_slots);
-  replace_all(search_repairs(batch_, waves_, good_ns, 6 * pairs * pairs));
+  replace_all(search_repairs(batch_, waves_, good_ns, 12 * pairs * pairs));
 }
 
 /// Searches anew for the items of `count` waves whose longest items follow each other, until no such waves
