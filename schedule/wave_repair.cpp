@@ -88,6 +88,7 @@ std::vector<FilledWave> WaveRepair::filled() const {
 /// Adds an item's pieces to its slots, or takes them away.
 void WaveRepair::add(int64_t item, int64_t sign) {
   const Place& place = places_[size_t(item)];
+  num_looks_ += 1 + int64_t(place.pieces.size());
   for (const Piece& piece : place.pieces) {
     Slot& value = slot(size_t(place.wave), piece.slot);
     value.ns += sign * piece.ns;

@@ -66,7 +66,7 @@ class RepairSearch {
     for (int64_t item = 0; item < batch_.num_items(); ++item)
       if (std::find(waves.begin(), waves.end(), size_t(repair_.wave_of(item))) != waves.end())
         items.push_back(item);
-    for (int64_t item : items) repair_.take_out(item);
+    for (size_t wave : waves) repair_.take_out_of(wave, 0, batch_.cluster.num_slots, 0);
     left -= left >> (5 + pick(8));
     for (size_t i = 0; i + 1 < waves.size(); ++i) {
       const uint64_t longest = 1 + pick(items.size());
