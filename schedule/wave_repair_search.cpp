@@ -16,7 +16,9 @@ class RepairSearch {
   std::vector<FilledWave> run(int64_t good_ns, int64_t most_looks) {
     constexpr int64_t kCool = 1200;  // parts of a wave by which a change may make it longer, at first
     int64_t now = value();
-    while (repair_.num_looks() < most_looks && best_ns_ > good_ns) {
+    const int64_t patience = most_looks / 4;  // what can't be repaired shows soon
+    for (int64_t found_at = 0; best_ns_ > good_ns && repair_.num_looks() - found_at < patience &&
+                               repair_.num_looks() < most_looks;) {
       // The hotter, the worse may be what is taken: a geometric distribution that cools down.
       const int64_t left = std::max<int64_t>(0, most_looks - repair_.num_looks());
       const int64_t heat =
@@ -29,7 +31,9 @@ class RepairSearch {
       }
       now = value();
       repair_.accept();
-      if (repair_.total_ns() < best_ns_) best_ns_ = repair_.total_ns(), best_ = repair_.filled();
+      if (repair_.total_ns() >= best_ns_) continue;
+      best_ns_ = repair_.total_ns(), best_ = repair_.filled();
+      found_at = repair_.num_looks();
     }
     return std::move(best_);
   }
