@@ -15,7 +15,7 @@ namespace {
 
 struct InspectFlags {
   std::string dataset, export_folder, clip, play, sheet, html;
-  bool json = false, verify = false;
+  bool json = false, verify = false, quiet = false;
   bool writes_files() const {
     return !export_folder.empty() || !play.empty() || !sheet.empty() || !html.empty();
   }
@@ -134,7 +134,7 @@ void check_flags(const InspectFlags& flags) {
 
 int run(const InspectFlags& flags) {
   check_flags(flags);
-  if (flags.verify) return verify_command(flags.dataset, flags.json);
+  if (flags.verify) return verify_command(flags.dataset, flags.json, flags.quiet);
   const Dataset dataset(flags.dataset);
   const std::vector<ManifestEntry> entries = read_manifest(flags.dataset + "/manifest.jsonl");
   const std::vector<std::string> damage = find_shard_damage(flags.dataset);
@@ -170,6 +170,7 @@ Command inspect_command() {
   command.options.add_flag("json", flags->json, "print JSON");
   command.options.add_flag("verify", flags->verify,
                            "compare all that can be compared, clip by clip, and name what is damaged");
+  command.options.add_flag("quiet", flags->quiet, "with --verify: no progress on stderr");
   command.options.add_flag("export", flags->export_folder, "folder to write pictures to");
   command.options.add_flag("play", flags->play,
                            "folder to write NAME.mp4 and a contact sheet NAME.png of each clip to, or with "

@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
+#include "tools/progress_line.h"
 #include "video/store/verify.h"
 
 namespace zoetrope {
@@ -41,8 +42,12 @@ void print_json(const std::string& dataset, const VerifyReport& report) {
 
 }  // namespace
 
-int verify_command(const std::string& dataset, bool json) {
-  const VerifyReport report = verify_dataset(dataset);
+int verify_command(const std::string& dataset, bool json, bool quiet) {
+  ProgressLine line(quiet);
+  const VerifyReport report = verify_dataset(dataset, [&](const VerifyProgress& now) {
+    line.show({"shards", now.shards, now.total_shards, -1, -1, now.bytes, now.total_bytes});
+  });
+  line.finish();
   if (json) {
     print_json(dataset, report);
     return report.sound() ? 0 : 1;

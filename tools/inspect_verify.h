@@ -5,8 +5,8 @@
 
 namespace zoetrope {
 
-/// Prints what `verify_dataset` found and what to do about it, as text or as JSON. Returns the exit code: 0
-/// sound, 1 damaged.
-int verify_command(const std::string& dataset, bool json);
+/// Prints what `verify_dataset` found and what to do about it, as text or as JSON, and progress on stderr
+/// unless `quiet`. Returns the exit code: 0 sound, 1 damaged.
+int verify_command(const std::string& dataset, bool json, bool quiet);
 
 }  // namespace zoetrope

@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "tools/commands.h"
 #include "tools/dataset_report.h"
+#include "tools/progress_line.h"
 #include "video/ingest/merge.h"
 #include "video/store/dataset_writer.h"
 
@@ -13,11 +14,15 @@ namespace {
 struct MergeFlags {
   std::string dataset;
   std::vector<std::string> parts;
-  bool json = false;
+  bool json = false, quiet = false;
 };
 
 int run(const MergeFlags& flags) {
-  const MergeResult result = merge_parts(flags.dataset, flags.parts, [](const MergeProgress&) {});
+  ProgressLine line(flags.quiet);
+  const MergeResult result = merge_parts(flags.dataset, flags.parts, [&](const MergeProgress& now) {
+    line.show({"clips", now.done, now.total, -1, -1, now.bytes, now.total_bytes});
+  });
+  line.finish();
   const IngestCounts counts = count_verdicts(result.entries);
   if (flags.json) {
     std::printf("%s\n", counts_json(counts, result.entries).c_str());
@@ -50,6 +55,7 @@ Command merge_command() {
   command.options.add_positional("parts", flags->parts,
                                  "folders that `zoetrope ingest --part` made, in any order");
   command.options.add_flag("json", flags->json, "print the summary as JSON");
+  command.options.add_flag("quiet", flags->quiet, "no progress on stderr");
   command.run = [flags] { return run(*flags); };
   return command;
 }

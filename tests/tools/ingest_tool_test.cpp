@@ -120,6 +120,22 @@ TEST_F(Tool, InspectFindsADamagedShard) {
   EXPECT_NE(found.output.find("error: damaged shard shard-00000.h5"), std::string::npos) << found.output;
 }
 
+TEST_F(Tool, MergeAndVerifySayHowFarTheyAre) {
+  add("a.mp4");
+  add("b.mp4");
+  for (const std::string part : {"1/2", "2/2"})
+    ASSERT_EQ(zoetrope({"ingest", path("clips"), path("part" + part.substr(0, 1)), "--part", part}).exit_code,
+              0);
+  const Finished merged = zoetrope({"merge", path("data"), path("part1"), path("part2")});
+  EXPECT_EQ(merged.exit_code, 0);
+  EXPECT_NE(merged.output.find("2 of 2 clips"), std::string::npos) << merged.output;
+  const Finished verified = zoetrope({"inspect", path("data"), "--verify"});
+  EXPECT_NE(verified.output.find("1 of 1 shards"), std::string::npos) << verified.output;
+  const Finished quiet = zoetrope({"inspect", path("data"), "--verify", "--quiet"});
+  EXPECT_EQ(quiet.output.find(" of 1 shards"), std::string::npos) << quiet.output;
+  EXPECT_EQ(zoetrope({"inspect", path("data"), "--verify", "--quiet", "--json"}).output.at(0), '{');
+}
+
 TEST_F(Tool, GoesOnAfterAFullDisk) {
   add("a.mp4");
   add("b.mp4");

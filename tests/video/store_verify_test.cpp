@@ -50,16 +50,19 @@ std::string text_of(const VerifyReport& report) {
 
 TEST(Verify, FindsNothingInASoundDataSet) {
   const SmallDataset small;
-  int64_t last = 0, all = 0;
-  const VerifyReport report = verify_dataset(small.folder(), [&](int64_t bytes, int64_t total) {
-    last = bytes;
-    all = total;
-  });
+  std::vector<VerifyProgress> shown;
+  const VerifyReport report =
+      verify_dataset(small.folder(), [&](const VerifyProgress& now) { shown.push_back(now); });
   EXPECT_TRUE(report.sound()) << text_of(report);
   EXPECT_EQ(report.shards, 3);
   EXPECT_EQ(report.clips, int64_t(small.clips().size()));
-  EXPECT_EQ(last, all);
-  EXPECT_EQ(report.bytes, all);
+  ASSERT_EQ(shown.size(), 4u) << "at the begin and after each shard";
+  EXPECT_EQ(shown.front().bytes, 0);
+  EXPECT_EQ(shown.back().bytes, report.bytes);
+  for (const VerifyProgress& now : shown) {
+    EXPECT_EQ(now.total_bytes, report.bytes);
+    EXPECT_EQ(now.total_shards, 3);
+  }
 }
 
 TEST(Verify, NamesTheClipWhosePayloadIsDamaged) {

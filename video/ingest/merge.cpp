@@ -134,6 +134,15 @@ bool is_sound(const std::string& dataset, const DatasetRules& rules) {
   return true;
 }
 
+/// Bytes of tokens of all clips but the first `decided`.
+int64_t payload_from(int64_t decided, const Parts& parts, const Patch& patch) {
+  int64_t bytes = 0, at = 0;
+  for (const auto& part : parts)
+    for (const ManifestEntry& entry : part->entries())
+      if (at++ >= decided && !entry.refused()) bytes += entry.num_tokens * 3 * patch.t * patch.h * patch.w;
+  return bytes;
+}
+
 void copy_clips(DatasetWriter& writer, const Parts& parts, MergeProgress& state,
                 const std::function<void(const MergeProgress&)>& progress) {
   int64_t at = 0;
@@ -177,6 +186,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
     ZT_REQUIRE(is_beginning(writer.decided(), parts), "'", dataset,
                "' is an unfinished merge of other parts; remove it, or name another folder");
     state.done = result.resumed = int64_t(writer.decided().size());
+    state.total_bytes = payload_from(state.done, parts, rules.patch);
     progress(state);
     copy_clips(writer, parts, state, progress);
     write_whole_files(dataset, whole);

@@ -12,8 +12,8 @@ namespace zoetrope {
 
 /// How far it is.
 struct MergeProgress {
-  int64_t done = 0, total = 0;  ///< clips
-  int64_t bytes = 0;            ///< payload copied in this run
+  int64_t done = 0, total = 0;         ///< clips
+  int64_t bytes = 0, total_bytes = 0;  ///< payload that this run has copied and has to copy
 };
 
 /// What came out.

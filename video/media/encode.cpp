@@ -29,15 +29,6 @@ struct CloseMuxer {
 };
 using Muxer = std::unique_ptr<AVFormatContext, CloseMuxer>;
 
-Frame make_frame(AVPixelFormat format, int64_t width, int64_t height) {
-  Frame frame = new_frame();
-  frame->format = format;
-  frame->width = int(width);
-  frame->height = int(height);
-  require(av_frame_get_buffer(frame.get(), 0), "can't allocate a picture");
-  return frame;
-}
-
 /// Copies RGB rows into a frame that may be one pixel wider or higher: last column and row repeat.
 void fill_rgb(AVFrame& frame, const uint8_t* rgb, int64_t height, int64_t width) {
   for (int64_t y = 0; y < frame.height; ++y) {
@@ -64,12 +55,12 @@ class Mp4Encoder {
     ZT_REQUIRE(scaler_ != nullptr, "swscale can't convert ", width, "x", height, " RGB");
     const int* matrix = sws_getCoefficients(SWS_CS_ITU709);
     sws_setColorspaceDetails(scaler_.get(), matrix, 1, matrix, 0, 0, 1 << 16, 1 << 16);
-    rgb_ = make_frame(AV_PIX_FMT_RGB24, width, height);
+    rgb_ = new_picture(AV_PIX_FMT_RGB24, height, width);
   }
 
   void add(const uint8_t* rgb, const Clip& clip, int64_t index) {
     fill_rgb(*rgb_, rgb, clip.height, clip.width);
-    const Frame yuv = make_frame(AV_PIX_FMT_YUV420P, codec_->width, codec_->height);
+    const Frame yuv = new_picture(AV_PIX_FMT_YUV420P, codec_->height, codec_->width);
     sws_scale(scaler_.get(), rgb_->data, rgb_->linesize, 0, codec_->height, yuv->data, yuv->linesize);
     yuv->pts = index;
     send(yuv.get());
@@ -156,7 +147,7 @@ std::string encode_png(const uint8_t* rgb, int64_t height, int64_t width) {
   context->time_base = {1, 25};
   context->thread_count = 1;
   require(avcodec_open2(context.get(), codec, nullptr), "can't open the PNG encoder");
-  const Frame frame = make_frame(AV_PIX_FMT_RGB24, width, height);
+  const Frame frame = new_picture(AV_PIX_FMT_RGB24, height, width);
   fill_rgb(*frame, rgb, height, width);
   require(avcodec_send_frame(context.get(), frame.get()), "can't encode PNG");
   require(avcodec_send_frame(context.get(), nullptr), "can't encode PNG");

@@ -52,6 +52,15 @@ Frame new_frame() {
   return frame;
 }
 
+Frame new_picture(AVPixelFormat format, int64_t height, int64_t width) {
+  Frame frame = new_frame();
+  frame->format = format;
+  frame->width = int(width);
+  frame->height = int(height);
+  require(av_frame_get_buffer(frame.get(), 0), "can't allocate a picture");
+  return frame;
+}
+
 Packet new_packet() {
   Packet packet(av_packet_alloc());
   if (!packet) throw std::bad_alloc();

@@ -37,6 +37,8 @@ int require(int code, const std::string& what);
 /// A new object. Throws: std::bad_alloc.
 Frame new_frame();
 Packet new_packet();
+/// A frame with room for its picture. Throws: Error when there is no memory.
+Frame new_picture(AVPixelFormat format, int64_t height, int64_t width);
 
 /// Fields of a frame that changed their names between FFmpeg 5 and 7.
 bool is_key(const AVFrame& frame);

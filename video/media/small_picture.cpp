@@ -30,15 +30,6 @@ void scale(const uint8_t* rgb, int64_t height, int64_t width, AVFrame& to) {
   sws_scale(scaler.get(), planes, strides, 0, int(height), to.data, to.linesize);
 }
 
-Frame new_picture(AVPixelFormat format, int64_t height, int64_t width) {
-  Frame frame = new_frame();
-  frame->format = format;
-  frame->width = int(width);
-  frame->height = int(height);
-  require(av_frame_get_buffer(frame.get(), 0), "can't allocate a picture");
-  return frame;
-}
-
 }  // namespace
 
 Picture shrink_to_fit(const uint8_t* rgb, int64_t height, int64_t width, int64_t box_height,

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// One pass over a data set.
 class Verification {
  public:
-  Verification(const std::string& folder, const std::function<void(int64_t, int64_t)>& progress)
+  Verification(const std::string& folder, const std::function<void(const VerifyProgress&)>& progress)
       : folder_(folder), progress_(progress) {}
 
   VerifyReport run() {
@@ -30,6 +30,7 @@ class Verification {
     } catch (const Error& error) { add_index("dataset.json", error.what()); }
     read_lines();
     for (const ShardRecord& record : summary_.shards) total_ += record.bytes;
+    show_progress();
     for (const ShardRecord& record : summary_.shards) check_shard(record);
     if (!report_.index_is_damaged) check_files_named();
     check_strangers();
@@ -46,6 +47,9 @@ class Verification {
     report_.index_is_damaged = true;
     add(file, "", what);
   }
+  void show_progress() const {
+    if (progress_) progress_({report_.shards, int64_t(summary_.shards.size()), report_.bytes, total_});
+  }
   void read_lines();
   void check_shard(const ShardRecord& record);
   void check_file(const ShardRecord& record);
@@ -56,7 +60,7 @@ class Verification {
   void check_pairing();
 
   const std::string& folder_;
-  const std::function<void(int64_t, int64_t)>& progress_;
+  const std::function<void(const VerifyProgress&)>& progress_;
   DatasetSummary summary_;
   std::map<std::string, std::vector<ManifestEntry>> lines_;  ///< of kept clips, by shard
   VerifyReport report_;
@@ -118,7 +122,7 @@ void Verification::check_shard(const ShardRecord& record) {
     for (const ManifestEntry& line : lines) add(record.file, line.name, "lost with its shard's index");
   }
   report_.damaged_shards += report_.damage.size() > before;
-  if (progress_) progress_(report_.bytes, total_);
+  show_progress();
 }
 
 void Verification::check_clips(const ShardRecord& record, const std::vector<ManifestEntry>& lines) {
@@ -196,7 +200,7 @@ void Verification::check_pairing() {
 }  // namespace
 
 VerifyReport verify_dataset(const std::string& folder,
-                            const std::function<void(int64_t, int64_t)>& progress) {
+                            const std::function<void(const VerifyProgress&)>& progress) {
   ZT_REQUIRE(fs::is_directory(folder), "no data set at '", folder, "': no such folder");
   const bool has_index = fs::exists(folder + "/dataset.json") || fs::exists(folder + "/manifest.jsonl");
   ZT_REQUIRE(!fs::exists(journal_path(folder)) || is_sealed(folder), "the data set '", folder,

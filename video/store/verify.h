@@ -28,10 +28,16 @@ struct VerifyReport {
   bool sound() const { return damage.empty(); }
 };
 
-/// Reads all bytes of a finished data set. Damage is reported, all of it, never thrown. `progress` gets bytes
-/// read and bytes in all.
+/// How far it is.
+struct VerifyProgress {
+  int64_t shards = 0, total_shards = 0;
+  int64_t bytes = 0, total_bytes = 0;  ///< of shards
+};
+
+/// Reads all bytes of a finished data set. Damage is reported, all of it, never thrown. `progress` is called
+/// at the begin and after each shard.
 /// Throws: Error when the folder isn't there, or holds an unfinished data set, or none.
 VerifyReport verify_dataset(const std::string& folder,
-                            const std::function<void(int64_t bytes, int64_t total)>& progress = {});
+                            const std::function<void(const VerifyProgress&)>& progress = {});
 
 }  // namespace zoetrope
