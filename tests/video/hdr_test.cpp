@@ -120,10 +120,12 @@ TEST(ToneMap, PicturesAreWithinOneLevelOfTheChain) {
         std::vector<uint8_t> rgb(23 * 15 * 3);
         converter.convert(*picture.frame, size, {}, rgb.data());
         const std::vector<double> signals = reference_signals(picture, size, {});
-        // Rows are rounded once, to 2^-14 of the range, and columns then weigh such errors by at most 1.5 in
-        // sum; weights are off by 2^-14 each, of up to 9 down and 9 along; the matrix multiplies by at
-        // most 3.4.
-        const double error = 3.4 * (1.5 * 0.5 + 18 * 1.25) / 16384 / 4;
+        // In units of 2^-14 of the range: rows are rounded once, and columns weigh such errors by 1.5 at
+        // most; of up to 9 weights down and 9 along each is off by half a unit, of a signal up to 1.25. All
+        // are uniform and independent, of variance 1 / 12; the matrix multiplies by 3.4 at most. Four
+        // standard deviations.
+        const double variance = (1.5 * 1.5 + 18 * 1.25 * 1.25) / 12;
+        const double error = 4 * 3.4 * std::sqrt(variance) / 16384;
         for (size_t i = 0; i < signals.size(); i += 3) {
           const auto [low, high] = chain_range(transfer == AVCOL_TRC_ARIB_STD_B67,
                                                {signals[i], signals[i + 1], signals[i + 2]}, error);
