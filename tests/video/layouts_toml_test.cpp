@@ -137,7 +137,8 @@ TEST_F(Toml, OfDiffusionPipeRefusesWhatCannotBe) {
                    {"data.toml: [directory 1] key '" + text.substr(0, text.find(' ')) + "'"});
   }
   expect_refused(top + "subsample_ratio = 0.5\n" + directory, {"key 'subsample_ratio' = 0.5"});
-  expect_refused(top + "[[directory]]\npath = 'nowhere'\n", {"key 'path'", "no such folder"});
+  for (const std::string& name : {std::string("nowhere"), std::string(300, 'n')})
+    expect_refused(top + "[[directory]]\npath = '" + name + "'\n", {"key 'path'", "no such folder"});
   expect_refused("dataset = 'data.toml'\n", {"training file", "data.toml"});
   expect_refused("a = 1\n", {"neither"});
   expect_refused("a = \n", {"data.toml:1"});
@@ -150,14 +151,15 @@ TEST_F(Toml, OfMusubiRefusesWhatCannotBe) {
        {"control_directory = 'c'", "target_frames = [0]", "target_frames = 13", "frame_extraction = 'tail'",
         "source_fps = 30", "source_fps = 4.0", "num_repeats = 0", "multiple_target = true",
         "fp_1f_target_index = 9", "unheard_of = 1", "resolution = [1, 2, 3]", "frame_stride = 0",
-        "video_jsonl_file = 'x'"}) {
+        "video_jsonl_file = 'x'", "resolution = [nan, 64]", "source_fps = nan", "num_repeats = nan"}) {
     const std::string text = key;
     expect_refused(set + text + "\n",
                    {"data.toml: [datasets 1] key '" + text.substr(0, text.find(' ')) + "'"});
   }
   expect_refused("[general]\ntarget_frames = [13]\n" + set, {"data.toml: [general] key 'target_frames'"});
   expect_refused("[[datasets]]\ncache_directory = 'c'\n", {"expected video_directory, video_jsonl_file"});
-  expect_refused("[[datasets]]\nvideo_directory = 'nowhere'\n", {"no such folder"});
+  for (const std::string& name : {std::string("nowhere"), std::string(300, 'n')})
+    expect_refused("[[datasets]]\nvideo_directory = '" + name + "'\n", {"no such folder"});
 }
 
 TEST_F(Toml, OfMusubiCutsVideosByFrames) {

@@ -168,7 +168,8 @@ IngestPlan plan_diffusion_pipe(const TomlTable& root, const std::string& folder,
     const std::string written = directory.text("path").value_or("");
     if (written.empty()) directory.refuse("path", "missing; it names the folder of clips");
     const std::string path = find_named(folder, written);
-    if (!fs::is_directory(path)) directory.refuse("path", "no such folder");
+    std::error_code error;  // a name too long for the file system is in no folder
+    if (!fs::is_directory(path, error)) directory.refuse("path", "no such folder");
     joined.add(path, plan_directory(directory, root, path, options));
   }
   IngestPlan plan = joined.take();

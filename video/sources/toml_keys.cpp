@@ -40,7 +40,7 @@ void keep_direct_files(FoundFiles& files) {
 int64_t repeats_of(const TomlTable& table, const std::string& key, int64_t otherwise) {
   if (!table.has(key)) return otherwise;
   const double repeats = table.number(key).value_or(1);
-  if (repeats < 1 || repeats > 1e6 || repeats != double(int64_t(repeats)))
+  if (!(repeats >= 1 && repeats <= 1e6) || repeats != double(int64_t(repeats)))
     table.refuse(key,
                  "expected a whole number of at least 1; a part of an epoch can't be kept in a data set");
   return int64_t(repeats);

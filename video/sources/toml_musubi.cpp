@@ -155,7 +155,8 @@ SourceRules rules_of(const Settings& settings) {
   for (const auto& row : place.rows("resolution").value_or(std::vector<std::vector<double>>{{960}, {544}}))
     size.insert(size.end(), row.begin(), row.end());
   if (size.size() == 1) size.push_back(size[0]);
-  if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > 1 << 15 || size[1] > 1 << 15)
+  const auto is_side = [](double side) { return side >= 1 && side <= 1 << 15; };  // TOML has nan
+  if (size.size() != 2 || !is_side(size[0]) || !is_side(size[1]))
     place.refuse("resolution", "expected [width, height] or one number");
   rules.area = std::llround(size[0] * size[1]);
   const bool buckets = settings.place("enable_bucket").flag("enable_bucket").value_or(false);
@@ -247,7 +248,8 @@ IngestPlan plan_musubi(const TomlTable& root, const std::string& folder, const P
     note_unneeded(set, kUnneeded, notes);
     const std::string key = source_key(set), path = find_named(folder, *set.text(key));
     const bool is_folder = key.ends_with("_directory");
-    if (is_folder ? !fs::is_directory(path) : !fs::is_regular_file(path))
+    std::error_code error;  // a name too long for the file system is in no folder
+    if (is_folder ? !fs::is_directory(path, error) : !fs::is_regular_file(path, error))
       set.refuse(key, is_folder ? "no such folder" : "no such file");
     joined.add(path, plan_set({set, general ? &*general : nullptr}, key, path, options, notes));
   }
