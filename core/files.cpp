@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "core/check.h"
+#include "core/file_room.h"
 
 namespace zoetrope {
 namespace {
@@ -45,16 +45,6 @@ std::filesystem::path first_closed(const std::filesystem::path& path) {
       return above;
   }
   return path;
-}
-
-/// For a write that failed since there is no room: how much is missing.
-std::string room_text(int descriptor, int error, size_t wanted) {
-  if (error != ENOSPC && error != EDQUOT && error != EFBIG) return "";
-  struct statvfs disk = {};
-  std::string text = join_message("; ", wanted, " more bytes are needed");
-  if (error == ENOSPC && fstatvfs(descriptor, &disk) == 0)
-    text += join_message(", its disk has ", uint64_t(disk.f_bavail) * disk.f_frsize, " left");
-  return text + "; make room and run the same command again";
 }
 
 /// What fails on the file beside `path` that is written in its place is said of `path`.

@@ -95,6 +95,22 @@ ssize_t write(int descriptor, const void* data, size_t size) {
   return full();
 }
 
+ssize_t pwrite(int descriptor, const void* data, size_t size, off_t offset) {
+  static auto* const next = real<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  const std::string path = path_of(descriptor);
+  if (!is_watched(path)) return next(descriptor, data, size, offset);
+  if (!must_fail("write " + path, true)) return next(descriptor, data, size, offset);
+  if (next(descriptor, data, size / 2, offset) < 0) return -1;
+  return full();
+}
+
+int ftruncate(int descriptor, off_t size) {
+  static auto* const next = real<int(int, off_t)>("ftruncate");
+  const std::string path = path_of(descriptor);
+  if (is_watched(path) && must_fail("write " + path, true)) return full();
+  return next(descriptor, size);
+}
+
 int fsync(int descriptor) {
   static auto* const next = real<int(int)>("fsync");
   const std::string path = path_of(descriptor);

@@ -3,8 +3,6 @@
 #include <filesystem>
 
 #include "core/check.h"
-#include "core/content_hash.h"
-#include "core/files.h"
 #include "video/store/dataset_writer.h"
 
 namespace zoetrope {
@@ -34,17 +32,18 @@ void ShardRepair::add(ReadyClip& ready) {
   ZT_REQUIRE(manifest_line(ready.entry) == manifest_line(then), "'", ready.entry.name,
              "' gives something else now than when '", folder_, "' was made:\n  then ", manifest_line(then),
              "\n  now  ", manifest_line(ready.entry), "\nnothing was changed; ingest into another folder");
+  if (shard_.num_samples() == 0) shard_.begin(folder_ + "/" + record_.file);
   shard_.append(ready.clip, ready.caption, ready.tokens);
 }
 
 void ShardRepair::finish() {
-  const std::string bytes = shard_.num_samples() > 0 ? shard_.finish() : "",
-                    path = folder_ + "/" + record_.file;
-  ZT_REQUIRE(content_hash(bytes) == record_.hash, "'", path,
+  const std::string path = folder_ + "/" + record_.file;
+  const FinishedImage finished = shard_.num_samples() > 0 ? shard_.finish() : FinishedImage{};
+  ZT_REQUIRE(finished.file != nullptr && finished.hash == record_.hash, "'", path,
              "' made anew has other bytes than dataset.json says: another version of HDF5 writes it now; "
              "nothing was "
              "changed; ingest into another folder");
-  write_file_atomically(path, bytes);
+  finished.file->commit();
 }
 
 }  // namespace zoetrope

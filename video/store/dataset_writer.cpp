@@ -139,6 +139,7 @@ void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::str
   ZT_CHECK(entry.name == clip.name && !entry.refused(), "line of '", entry.name, "' for clip '", clip.name,
            "'");
   place_entry(entry, shard_name(shards_.size()), shard_.num_samples(), clip, tokens);
+  if (shard_.num_samples() == 0) shard_.begin(folder_ + "/" + entry.shard);
   shard_.append(clip, caption, tokens);
   pending_.push_back(std::move(entry));
   if (shard_.payload_bytes() >= rules_.shard_bytes || shard_.num_samples() >= rules_.shard_samples)
@@ -169,10 +170,10 @@ void DatasetWriter::close_batch() {
   JournalBatch batch{int64_t(decided_.size() + pending_.size()), shard_.num_samples() > 0, {}};
   if (batch.has_shard) {
     ShardRecord record{shard_name(shards_.size()), "", 0, shard_.num_samples(), shard_.num_tokens()};
-    const std::string bytes = shard_.finish();
-    record.bytes = int64_t(bytes.size());
-    record.hash = content_hash(bytes);
-    write_file_atomically(folder_ + "/" + record.file, bytes);
+    const FinishedImage finished = shard_.finish();
+    record.bytes = finished.bytes;
+    record.hash = finished.hash;
+    finished.file->commit();
     batch.shard = record;
     shards_.push_back(std::move(record));
   }

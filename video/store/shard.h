@@ -33,10 +33,12 @@ struct ShardSample {
   std::string hash;  ///< content hash of the payload
 };
 
-/// Builds a shard in memory.
+/// Builds one shard after the other.
 class ShardWriter {
  public:
   explicit ShardWriter(const Patch& patch);
+  /// Begins a shard that will be at `path`, before its first clip.
+  void begin(const std::string& path);
   /// Adds a tokenized clip; `clip` needs name, fps, frame count, size and sources, not pixels.
   void append(const Clip& clip, const std::string& caption, const Tokens& tokens);
   int64_t num_samples() const { return int64_t(samples_.size()); }
@@ -44,8 +46,8 @@ class ShardWriter {
   int64_t payload_bytes() const;
   /// Hash of the payload of the sample that was added last.
   const std::string& last_hash() const { return samples_.back().hash; }
-  /// The finished file; the writer is empty afterwards.
-  std::string finish();
+  /// The finished file, to be committed; the writer is empty afterwards.
+  FinishedImage finish();
 
  private:
   void write_index(ShardImage& image) const;

@@ -3,14 +3,13 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
-#include "core/big_pages.h"
 #include "core/check.h"
 #include "video/store/shard_checksum.h"
+#include "video/store/shard_driver.h"
 #include "video/store/shard_layout.h"
 
 namespace zoetrope {
@@ -120,67 +119,43 @@ void extents_of(hid_t dataset, const std::string& path, const std::string& name,
   require(H5Sget_simple_extent_dims(space, extents, nullptr), path, "read the size of '" + name + "'");
 }
 
-// Memory of a file that is made in memory, its capacity in front. HDF5 asks for each chunk's room anew:
-// unless room at least doubles, a shard is copied once for every chunk.
-constexpr size_t kImageHeader = 64;
-
-void* resized_image(void* memory, size_t size) {
-  const size_t had =
-      memory == nullptr ? 0 : *reinterpret_cast<size_t*>(static_cast<char*>(memory) - kImageHeader);
-  if (memory != nullptr && size <= had) return memory;
-  const size_t capacity = std::max(size, 2 * had);
-  void* base = memory == nullptr ? nullptr : static_cast<char*>(memory) - kImageHeader;
-  base = std::realloc(base, capacity + kImageHeader);
-  if (base == nullptr) return nullptr;
-  prefer_big_pages(base, capacity + kImageHeader);
-  *static_cast<size_t*>(base) = capacity;
-  return static_cast<char*>(base) + kImageHeader;
-}
-
-void* grow_image(void* memory, size_t size, H5FD_file_image_op_t, void*) {
-  return resized_image(memory, size);
-}
-void* new_image(size_t size, H5FD_file_image_op_t, void*) { return resized_image(nullptr, size); }
-void* copy_image(void* to, const void* from, size_t size, H5FD_file_image_op_t, void*) {
-  return std::memcpy(to, from, size);
-}
-herr_t free_image(void* memory, H5FD_file_image_op_t, void*) {
-  if (memory != nullptr) std::free(static_cast<char*>(memory) - kImageHeader);
-  return 0;
-}
-
 }  // namespace
 
 struct ShardImage::State {
-  Handle file, rows;
+  explicit State(const std::string& path) : file(std::make_unique<PartialFile>(path)) {}
+
+  std::unique_ptr<PartialFile> file;
+  ShardRecords records;  // outlives what HDF5 has open
+  Handle image, rows;
   hsize_t num_rows = 0, features = 0;
   hsize_t written_rows = 0;
   size_t held = 0;             ///< bytes of the chunk at work
   std::vector<uint8_t> chunk;  ///< with room for its checksum
 
-  /// Hands a chunk over with its checksum, past HDF5's filters: rows that it doesn't have are zeros.
+  /// Writes a chunk with its checksum, past HDF5, which only learns of it: rows that it doesn't have are
+  /// zeros.
   void write_chunk() {
     const size_t bytes = chunk.size() - kChecksumBytes;
     std::fill(chunk.begin() + int64_t(held), chunk.begin() + int64_t(bytes), uint8_t(0));
     const uint32_t sum = fletcher32(chunk.data(), bytes);
     for (size_t i = 0; i < kChecksumBytes; ++i) chunk[bytes + i] = uint8_t(sum >> (8 * i));
     const hsize_t offset[2] = {written_rows, 0};
+    records.expect_payload(chunk.size());
     require(H5Dwrite_chunk(rows, H5P_DEFAULT, 0, offset, chunk.size(), chunk.data()), "new shard",
-            "write the payload");
+            "place the payload");
+    const int64_t address = records.take_payload();
+    ZT_CHECK(address >= 0, "HDF5 did not place rows ", written_rows, " of a new shard at once");
+    file->write_at(chunk.data(), chunk.size(), uint64_t(address));
     written_rows += bytes / features;
     held = 0;
   }
 };
 
-ShardImage::ShardImage() : state_(std::make_unique<State>()) {
+ShardImage::ShardImage(const std::string& path) : state_(std::make_unique<State>(path)) {
   const LibraryGuard guard;
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  require(H5Pset_fapl_core(access, 1 << 20, false), "new shard", "set up a file in memory");
-  H5FD_file_image_callbacks_t memory = {new_image, copy_image, grow_image, free_image,
-                                        nullptr,   nullptr,    nullptr};
-  require(H5Pset_file_image_callbacks(access, &memory), "new shard", "set up its memory");
-  state_->file = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
-                  H5Fclose};
+  const Handle access(require(access_to(state_->records), "new shard", "set up its records"), H5Pclose);
+  state_->image = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
+                   H5Fclose};
 }
 
 ShardImage::~ShardImage() {
@@ -195,7 +170,7 @@ void ShardImage::write(const std::string& name, const Tensor& values) {
   const hsize_t extents[2] = {hsize_t(values.dim(0)), values.dims() == 2 ? hsize_t(values.dim(1)) : 0};
   const Handle space(H5Screate_simple(values.dims(), extents, nullptr), H5Sclose);
   const Handle properties = creation_properties();
-  const Handle dataset(require(H5Dcreate2(state_->file, name.c_str(), disk_type(values.dtype()), space,
+  const Handle dataset(require(H5Dcreate2(state_->image, name.c_str(), disk_type(values.dtype()), space,
                                           H5P_DEFAULT, properties, H5P_DEFAULT),
                                "new shard", "create '" + name + "'"),
                        H5Dclose);
@@ -214,8 +189,8 @@ void ShardImage::create_rows(const std::string& name, int64_t features) {
   const Handle properties = creation_properties();
   require(H5Pset_chunk(properties, 2, chunk), "new shard", "set the chunk size");
   require(H5Pset_fletcher32(properties), "new shard", "turn checksums on");
-  state_->rows = {require(H5Dcreate2(state_->file, name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT, properties,
-                                     H5P_DEFAULT),
+  state_->rows = {require(H5Dcreate2(state_->image, name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT,
+                                     properties, H5P_DEFAULT),
                           "new shard", "create '" + name + "'"),
                   H5Dclose};
 }
@@ -239,16 +214,19 @@ void ShardImage::append_rows(const Tensor& rows) {
   }
 }
 
-std::string ShardImage::bytes() const {
-  const LibraryGuard guard;
-  if (state_->held > 0) state_->write_chunk();
-  require(H5Fflush(state_->file, H5F_SCOPE_LOCAL), "new shard", "flush it");
-  const ssize_t size = H5Fget_file_image(state_->file, nullptr, 0);
-  require(size, "new shard", "measure it");
-  void** memory = nullptr;
-  require(H5Fget_vfd_handle(state_->file, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "new shard",
-          "find its memory");
-  return {static_cast<const char*>(*memory), size_t(size)};
+FinishedImage ShardImage::finish() {
+  State& s = *state_;
+  {
+    const LibraryGuard guard;
+    if (s.held > 0) s.write_chunk();
+    require(H5Fflush(s.image, H5F_SCOPE_LOCAL), "new shard", "flush it");
+    s.records.freeze();
+  }
+  for (const auto& [address, bytes] : s.records.pieces())
+    s.file->write_at(bytes.data(), bytes.size(), address);
+  s.file->resize(s.records.end());
+  const std::string hash = s.file->hash_of(s.records.end());
+  return {int64_t(s.records.end()), hash, std::move(s.file)};
 }
 
 struct ShardFile::State {

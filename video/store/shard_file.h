@@ -1,11 +1,12 @@
-// A thin wall around HDF5: named arrays, and one big matrix of byte rows read by ranges. Writing happens in
-// memory, so that the file can be put on disk whole or not at all. Used by video/store/shard alone.
+// A thin wall around HDF5: named arrays, and one big matrix of byte rows read by ranges. A new file grows
+// under a temporary name, so that it appears whole or not at all. Used by video/store/shard alone.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "core/partial_file.h"
 #include "core/tensor.h"
 
 namespace zoetrope {
@@ -14,11 +15,19 @@ namespace zoetrope {
 /// into HDF5's cache of a data set that is open.
 constexpr int64_t kChunkBytes = 256 << 10;
 
-/// An HDF5 file being made in memory. Object times are off and the file format is the library's oldest, so
-/// the bytes depend on the content alone.
+/// What a shard's file came to.
+struct FinishedImage {
+  int64_t bytes = 0;
+  std::string hash;                   ///< content hash of the file
+  std::unique_ptr<PartialFile> file;  ///< to commit
+};
+
+/// An HDF5 file being made. Object times are off and the file format is the library's oldest, so the bytes
+/// depend on the content alone. Memory: HDF5's own records and one chunk, however big the file is.
 class ShardImage {
  public:
-  ShardImage();
+  /// `path`: where it will be; until then it grows beside it. Throws: Error naming it, as all that follows.
+  explicit ShardImage(const std::string& path);
   ~ShardImage();
   ShardImage(const ShardImage&) = delete;
   ShardImage& operator=(const ShardImage&) = delete;
@@ -29,8 +38,8 @@ class ShardImage {
   void create_rows(const std::string& name, int64_t features);
   /// Appends rows to it. Shapes: rows [N, features] u8.
   void append_rows(const Tensor& rows);
-  /// The finished file as bytes.
-  std::string bytes() const;
+  /// The finished file, under its temporary name; once.
+  FinishedImage finish();
 
  private:
   struct State;
