@@ -63,7 +63,7 @@ void note_window(const Window& window, bool has_window, ClipAnalysis& analysis) 
   if (window.end < Window{}.end) analysis.window_end = window.end.value();
 }
 
-void decide_with_scores(DecodedClip& decoded, const FrameAnalyzer& frames, const Window& window,
+void decide_with_scores(DecodedTokens& decoded, const FrameAnalyzer& frames, const Window& window,
                         const DecodeRules& rules, const ClipFilters& filters, ReadyClip& out) {
   const bool usable = decoded.refused.empty();
   int64_t first = 0, last = -1;

@@ -10,7 +10,7 @@ namespace zoetrope {
 
 /// `decide`, then scores, hashes and filters. `frames` saw the decode that `decoded` comes from; `window` is
 /// the clip's part of its file.
-void decide_with_scores(DecodedClip& decoded, const FrameAnalyzer& frames, const Window& window,
+void decide_with_scores(DecodedTokens& decoded, const FrameAnalyzer& frames, const Window& window,
                         const DecodeRules& rules, const ClipFilters& filters, ReadyClip& out);
 
 /// Notes the part of the file that a clip is.

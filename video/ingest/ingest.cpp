@@ -304,11 +304,11 @@ void Ingest::decode(const IngestTask& task, std::vector<ReadyClip>& clips) const
   if (windows.empty()) return;
   const DecodeRules rules = rules_for(*task.source, request_.decode);
   FrameAnalyzer frames;
-  std::vector<DecodedClip> decoded =
-      decode_file(task.source->location, rules, windows,
-                  [&](const AVFrame& frame, const PresentedFrame& place) { frames.observe(frame, place); });
+  std::vector<DecodedTokens> decoded =
+      decode_tokens(task.source->location, rules, windows,
+                    [&](const AVFrame& frame, const PresentedFrame& place) { frames.observe(frame, place); });
   for (size_t i = 0; i < decoded.size(); ++i) {
-    DecodedClip each = std::move(decoded[i]);
+    DecodedTokens each = std::move(decoded[i]);
     require_whole_window(windows[i], each);
     apply_policy(request_.damaged, each);
     decide_with_scores(each, frames, windows[i], rules, request_.analysis.filters, clips[decoded_at[i]]);

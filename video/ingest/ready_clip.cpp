@@ -17,7 +17,7 @@ void require_whole_window(const Window& window, DecodedClip& decoded) {
   decoded.clip = {};
 }
 
-void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
+void decide(DecodedTokens& decoded, const DecodeRules& rules, ReadyClip& out) {
   if (decoded.undecided) {
     out.entry.verdict = "undecided";
     out.entry.reason = decoded.refused;
@@ -43,7 +43,6 @@ void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
                                 std::round(decoded.facts.crop_loss * 1000) / 10, " % of the picture lost"));
   clip.num_frames = whole;
   clip.sources.resize(size_t(whole));
-  clip.pixels.resize(size_t(whole * clip.height * clip.width * 3));
   std::set<int64_t> used;
   for (const FrameSource& source : clip.sources) used.insert(source.source_index);
   out.entry.facts.used = int64_t(used.size());
@@ -51,9 +50,7 @@ void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out) {
   for (const std::string& cut : cuts)
     out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + printable_name(cut);
   clip.name = out.entry.name;
-  out.tokens = tokenize(clip, patch);
-  clip.pixels.clear();
-  clip.pixels.shrink_to_fit();
+  out.tokens = decoded.frames->take(whole);
   out.clip = std::move(clip);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "video/clip.h"
-#include "video/media/decode.h"
+#include "video/media/decode_tokens.h"
 #include "video/store/manifest.h"
 #include "video/tokens.h"
 
@@ -24,8 +24,7 @@ struct ReadyClip {
 /// none.
 void require_whole_window(const Window& window, DecodedClip& decoded);
 
-/// Gives a decoded clip its verdict, cuts it to whole token rows and turns it into tokens; `decoded` is used
-/// up.
-void decide(DecodedClip& decoded, const DecodeRules& rules, ReadyClip& out);
+/// Gives a decoded clip its verdict and cuts it to whole token rows; `decoded` is used up.
+void decide(DecodedTokens& decoded, const DecodeRules& rules, ReadyClip& out);
 
 }  // namespace zoetrope

@@ -4,35 +4,34 @@
 #include <optional>
 
 #include "core/check.h"
+#include "video/media/decode_tokens.h"
 #include "video/media/file_decoder.h"
 
 namespace zoetrope {
 namespace {
 
 /// The same refusal for every window.
-std::vector<DecodedClip> refuse_all(const std::string& reason, const SourceFacts& facts, size_t count) {
-  DecodedClip refused;
+std::vector<DecodedTokens> refuse_all(const std::string& reason, const SourceFacts& facts, size_t count) {
+  DecodedTokens refused;
   refused.refused = reason;
   refused.facts = facts;
   refused.found_damage = facts.damaged > 0;
-  return std::vector<DecodedClip>(count, refused);
+  return std::vector<DecodedTokens>(count, refused);
 }
 
-std::vector<DecodedClip> refuse_as_damaged(std::vector<DecodedClip> clips) {
-  for (DecodedClip& clip : clips) clip.found_damage = true;
+std::vector<DecodedTokens> refuse_as_damaged(std::vector<DecodedTokens> clips) {
+  for (DecodedTokens& clip : clips) clip.found_damage = true;
   return clips;
 }
 
-std::vector<DecodedClip> leave_undecided(const std::string& reason, size_t count) {
-  DecodedClip undecided;
+std::vector<DecodedTokens> leave_undecided(const std::string& reason, size_t count) {
+  DecodedTokens undecided;
   undecided.refused = reason;
   undecided.undecided = true;
-  return std::vector<DecodedClip>(count, undecided);
+  return std::vector<DecodedTokens>(count, undecided);
 }
 
-}  // namespace
-
-std::vector<DecodedClip> decode_file(const MediaLocation& location, const DecodeRules& rules,
+std::vector<DecodedTokens> decode_as(FrameKind kind, const MediaLocation& location, const DecodeRules& rules,
                                      const std::vector<Window>& windows, const FrameObserver& observe) {
   const std::vector<Window> all = windows.empty() ? std::vector<Window>{{}} : windows;
   std::optional<FileDecoder> decoder;
@@ -40,9 +39,9 @@ std::vector<DecodedClip> decode_file(const MediaLocation& location, const Decode
     return refuse_all(reason, decoder ? decoder->facts() : SourceFacts{}, all.size());
   };
   try {
-    decoder.emplace(location, rules, all, observe);
+    decoder.emplace(location, rules, all, observe, kind);
     if (!decoder->run_sparse()) {
-      if (decoder->has_read()) decoder.emplace(location, rules, all, observe);
+      if (decoder->has_read()) decoder.emplace(location, rules, all, observe, kind);
       decoder->run();
     }
     return decoder->results();
@@ -55,6 +54,21 @@ std::vector<DecodedClip> decode_file(const MediaLocation& location, const Decode
     return leave_undecided("out of memory while decoding; lower --workers, --max-seconds or --area",
                            all.size());
   }
+}
+
+}  // namespace
+
+std::vector<DecodedClip> decode_file(const MediaLocation& location, const DecodeRules& rules,
+                                     const std::vector<Window>& windows, const FrameObserver& observe) {
+  std::vector<DecodedClip> out;
+  for (DecodedTokens& each : decode_as(FrameKind::kPictures, location, rules, windows, observe))
+    out.push_back(std::move(each));
+  return out;
+}
+
+std::vector<DecodedTokens> decode_tokens(const MediaLocation& location, const DecodeRules& rules,
+                                         const std::vector<Window>& windows, const FrameObserver& observe) {
+  return decode_as(FrameKind::kTokens, location, rules, windows, observe);
 }
 
 }  // namespace zoetrope

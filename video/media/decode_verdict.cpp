@@ -53,8 +53,8 @@ void describe_cuts(const DecodeOutcome& outcome, const WindowSampler& sampler, D
                                     outcome.clock.seconds(last - outcome.clock.first_tick()), " s of video"));
 }
 
-DecodedClip decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler) {
-  DecodedClip out;
+DecodedTokens decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler) {
+  DecodedTokens out;
   out.facts = outcome.facts;
   if (sampler.sources().empty()) {
     out.refused = empty_reason(outcome, sampler);
@@ -63,6 +63,7 @@ DecodedClip decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler) {
     return out;
   }
   describe_cuts(outcome, sampler, out);
+  out.frames = sampler.take_tokens();
   out.clip = sampler.take();
   out.clip.width = outcome.converter.target().width;
   out.clip.height = outcome.converter.target().height;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "video/media/decode_tokens.h"
 #include "video/media/frame_clock.h"
 #include "video/media/shown_frames.h"
 
@@ -27,6 +28,6 @@ std::string empty_reason(const DecodeOutcome& outcome, const WindowSampler& samp
 /// Fills in the cuts and whether the file is damaged.
 void describe_cuts(const DecodeOutcome& outcome, const WindowSampler& sampler, DecodedClip& out);
 /// The clip of this window with its verdict; moves the frames out of the sampler.
-DecodedClip decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler);
+DecodedTokens decoded_clip(const DecodeOutcome& outcome, WindowSampler& sampler);
 
 }  // namespace zoetrope

@@ -10,14 +10,14 @@
 namespace zoetrope {
 
 FileDecoder::FileDecoder(const MediaLocation& location, const DecodeRules& rules,
-                         const std::vector<Window>& windows, const FrameObserver& observe)
+                         const std::vector<Window>& windows, const FrameObserver& observe, FrameKind kind)
     : meter_(rules.limits, rules.clip_seconds),
       file_(location, meter_),
       rules_(rules),
       observe_(observe),
       facts_(file_.facts()),
       clock_(file_),
-      shown_(file_, rules, windows) {}
+      shown_(file_, rules, windows, kind) {}
 
 bool FileDecoder::run_sparse() {
   if (rules_.deinterlace || shown_.needs_every_frame() || !may_skip_groups(file_, shown_.samplers(), rules_))
@@ -203,11 +203,11 @@ SourceFacts FileDecoder::facts() const {
   return facts;
 }
 
-std::vector<DecodedClip> FileDecoder::results() {
+std::vector<DecodedTokens> FileDecoder::results() {
   const SourceFacts found = facts();
   const DecodeOutcome outcome{found,      clock_,       shown_.converter(), rules_, file_.declares_exactly(),
                               end_error_, first_error_, changes_.text(),    limit_};
-  std::vector<DecodedClip> out;
+  std::vector<DecodedTokens> out;
   for (WindowSampler& sampler : shown_.samplers()) out.push_back(decoded_clip(outcome, sampler));
   return out;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "video/media/damage_runs.h"
-#include "video/media/decode.h"
+#include "video/media/decode_tokens.h"
 #include "video/media/deinterlacer.h"
 #include "video/media/frame_clock.h"
 #include "video/media/limits.h"
@@ -23,7 +23,7 @@ class FileDecoder {
  public:
   /// Opens the file. Throws: Error whose text is the reason to refuse it.
   FileDecoder(const MediaLocation& location, const DecodeRules& rules, const std::vector<Window>& windows,
-              const FrameObserver& observe);
+              const FrameObserver& observe, FrameKind kind);
   /// Decodes, by seeks, only what the windows show, when that skips whole groups of pictures. False: it must
   /// be decoded from its start, by a new FileDecoder if this one `has_read`. Throws: as the constructor.
   bool run_sparse();
@@ -31,7 +31,7 @@ class FileDecoder {
   /// Decodes it to its end, or until all windows are full. Throws: as the constructor.
   void run();
   /// A clip per window; once, after `run`.
-  std::vector<DecodedClip> results();
+  std::vector<DecodedTokens> results();
   /// What is known of the file by now.
   SourceFacts facts() const;
 

@@ -4,8 +4,9 @@
 
 namespace zoetrope {
 
-ShownFrames::ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows)
-    : file_(file), converter_(rules.size), held_(libav::new_frame()) {
+ShownFrames::ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows,
+                         FrameKind kind)
+    : file_(file), kind_(kind), converter_(rules.size), held_(libav::new_frame()) {
   const AVRational base = file.stream().time_base;
   for (const Window& window : windows) samplers_.emplace_back(window, rules, Ratio{base.num, base.den});
 }
@@ -34,15 +35,41 @@ void ShownFrames::show_until(int64_t end_tick) {
   if (!holding_) return;
   holding_ = false;
   held_place_.end_tick = end_tick;
+  if (kind_ == FrameKind::kTokens) show_tokens();
+  else show_pictures();
+}
+
+void ShownFrames::show_pictures() {
   rgb_.clear();
+  const FrameConverter& about = converter_.pictures();
   for (WindowSampler& sampler : samplers_) {
     if (sampler.count_shown(held_place_) == 0) continue;
     if (rgb_.empty()) {
-      rgb_.resize(size_t(converter_.target().width * converter_.target().height * 3));
-      converter_.convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(), rgb_.data());
+      rgb_.resize(size_t(about.target().width * about.target().height * 3));
+      converter_.pictures().convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(),
+                                    rgb_.data());
     }
     sampler.add(held_place_, rgb_);
   }
+}
+
+/// Converts to the first place that shows the frame, and copies to the others.
+void ShownFrames::show_tokens() {
+  const TokenFrames* source = nullptr;
+  int64_t source_frame = 0;
+  for (WindowSampler& sampler : samplers_)
+    for (int64_t left = sampler.count_shown(held_place_); left > 0; --left) {
+      const TargetSize& size = converter_.pictures().target();
+      const TokenFrames& frames = sampler.add_tokens(held_place_, size.height, size.width);
+      const TokenPlace place = frames.place(frames.num_frames() - 1);
+      if (source != nullptr) {
+        copy_picture(place, source->place(source_frame));
+        continue;
+      }
+      converter_.convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(), place);
+      source = &frames;
+      source_frame = frames.num_frames() - 1;
+    }
 }
 
 bool ShownFrames::needs_every_frame() const {

@@ -6,12 +6,14 @@
 
 #include "video/media/media_file.h"
 #include "video/media/window_sampler.h"
+#include "video/pixels/token_converter.h"
 
 namespace zoetrope {
 
 class ShownFrames {
  public:
-  ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows);
+  ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows,
+              FrameKind kind);
   /// Starts a run of sound frames. `file_start`: first presented tick of the file; `run_start`: of this run.
   void start_run(int64_t file_start, int64_t run_start);
   /// Ends the run; frames from packets of `first_bad_order` on are taken back.
@@ -28,13 +30,16 @@ class ShownFrames {
   /// Every shown frame is wanted, not only those that the windows' grids show: nothing may be skipped.
   bool needs_every_frame() const;
   std::vector<WindowSampler>& samplers() { return samplers_; }
-  const FrameConverter& converter() const { return converter_; }
+  const FrameConverter& converter() const { return converter_.pictures(); }
 
  private:
   std::array<int, 2> stream_aspect() const;
+  void show_pictures();
+  void show_tokens();
 
   const MediaFile& file_;
-  FrameConverter converter_;
+  FrameKind kind_;
+  TokenConverter converter_;
   std::vector<WindowSampler> samplers_;
   libav::Frame held_;
   PlacedFrame held_place_;

@@ -49,28 +49,51 @@ int64_t WindowSampler::count_shown(const PlacedFrame& frame) const {
   return std::max<int64_t>(0, end - begin);
 }
 
-/// Room for all frames that the window may show: untouched memory costs nothing, moving frames does.
+/// Frames that the window may show and the rules allow, one at least.
+int64_t WindowSampler::most_frames(int64_t frame_bytes) const {
+  const int64_t most = rules_.max_clip_bytes / std::max<int64_t>(frame_bytes, 1);
+  return std::clamp<int64_t>(limit_, 1, std::max<int64_t>(most, 1));
+}
+
+/// Room for all of them: untouched memory costs nothing, moving frames does.
 void WindowSampler::reserve_pixels(size_t frame_bytes) {
-  const int64_t most = rules_.max_clip_bytes / int64_t(std::max<size_t>(frame_bytes, 1));
   try {
-    run_.pixels.reserve(size_t(std::clamp<int64_t>(limit_, 1, std::max<int64_t>(most, 1))) * frame_bytes);
+    run_.pixels.reserve(size_t(most_frames(int64_t(frame_bytes))) * frame_bytes);
     prefer_big_pages(run_.pixels.data(), run_.pixels.capacity());
   } catch (const std::bad_alloc&) {
     // Where even untouched memory is rationed, the buffer grows frame by frame.
   }
 }
 
+void WindowSampler::require_room(int64_t frame_bytes) const {
+  ZT_REQUIRE((int64_t(run_.sources.size()) + 1) * frame_bytes <= rules_.max_clip_bytes,
+             "the clip needs more than ", rules_.max_clip_bytes,
+             " bytes of pixels; lower --max-seconds, --fps or --area");
+}
+
+void WindowSampler::note_frame(const PlacedFrame& frame) {
+  const double seconds = double(frame.tick) * double(time_base_.num) / double(time_base_.den);
+  run_.sources.push_back({seconds, grid_.seconds_of(int64_t(run_.sources.size())), frame.index});
+  run_.orders.push_back(frame.order);
+}
+
 void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb) {
   const int64_t count = count_shown(frame);
   for (int64_t i = 0; i < count; ++i) {
-    ZT_REQUIRE(int64_t(run_.pixels.size() + rgb.size()) <= rules_.max_clip_bytes, "the clip needs more than ",
-               rules_.max_clip_bytes, " bytes of pixels; lower --max-seconds, --fps or --area");
+    require_room(int64_t(rgb.size()));
     if (run_.pixels.empty()) reserve_pixels(rgb.size());
     run_.pixels.insert(run_.pixels.end(), rgb.begin(), rgb.end());
-    const double seconds = double(frame.tick) * double(time_base_.num) / double(time_base_.den);
-    run_.sources.push_back({seconds, grid_.seconds_of(int64_t(run_.sources.size())), frame.index});
-    run_.orders.push_back(frame.order);
+    note_frame(frame);
   }
+}
+
+const TokenFrames& WindowSampler::add_tokens(const PlacedFrame& frame, int64_t height, int64_t width) {
+  const int64_t frame_bytes = height * width * 3;
+  require_room(frame_bytes);
+  if (!run_.tokens) run_.tokens.emplace(rules_.size.patch, height, width, most_frames(frame_bytes));
+  run_.tokens->add();
+  note_frame(frame);
+  return *run_.tokens;
 }
 
 void WindowSampler::end_run(int64_t first_bad_order) {
@@ -78,6 +101,7 @@ void WindowSampler::end_run(int64_t first_bad_order) {
   while (good < run_.orders.size() && run_.orders[good] < first_bad_order) ++good;
   if (good > best_.sources.size()) {
     run_.pixels.resize(run_.pixels.size() / run_.sources.size() * good);
+    if (run_.tokens) run_.tokens->cut(int64_t(good));
     run_.sources.resize(good);
     best_ = std::move(run_);
   }

@@ -2,11 +2,14 @@
 // video/media/shown_frames.
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "video/clip.h"
 #include "video/media/decode.h"
 #include "video/media/frame_grid.h"
+#include "video/token_frames.h"
 
 namespace zoetrope {
 
@@ -18,6 +21,9 @@ struct PlacedFrame {
   int64_t order = 0;               ///< packet's number in decoding order
 };
 
+/// What clips are made of.
+enum class FrameKind { kPictures, kTokens };
+
 class WindowSampler {
  public:
   WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base);
@@ -27,6 +33,8 @@ class WindowSampler {
   int64_t count_shown(const PlacedFrame& frame) const;
   /// Appends them. `rgb` of `frame_bytes`.
   void add(const PlacedFrame& frame, const std::vector<uint8_t>& rgb);
+  /// Adds one frame that shows it, to be filled by the caller: the last of the run's.
+  const TokenFrames& add_tokens(const PlacedFrame& frame, int64_t height, int64_t width);
   /// Ends the run; frames from packets of `first_bad_order` on are taken back.
   void end_run(int64_t first_bad_order);
   /// Output frames of this run at most, and the first of them that is not before `tick`.
@@ -38,6 +46,8 @@ class WindowSampler {
   bool was_limited_by_length(int64_t last_tick_end) const;
   /// The longest run, with time since its own start; moves it out.
   Clip take();
+  /// Its tokens, before `take`; none when it has pictures.
+  std::optional<TokenFrames> take_tokens() { return std::move(best_.tokens); }
   /// Frames of the longest run so far.
   const std::vector<FrameSource>& sources() const { return best_.sources; }
   const Window& window() const { return window_; }
@@ -47,11 +57,15 @@ class WindowSampler {
 
   struct Run {
     std::vector<uint8_t> pixels;
+    std::optional<TokenFrames> tokens;
     std::vector<FrameSource> sources;
     std::vector<int64_t> orders;
   };
 
+  int64_t most_frames(int64_t frame_bytes) const;
   void reserve_pixels(size_t frame_bytes);
+  void require_room(int64_t frame_bytes) const;
+  void note_frame(const PlacedFrame& frame);
 
   Window window_;
   const DecodeRules& rules_;

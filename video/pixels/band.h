@@ -7,39 +7,13 @@
 #include <vector>
 
 #include "video/pixels/lanes.h"
+#include "video/pixels/pair_sums.h"
 #include "video/pixels/picture_job.h"
 #include "video/pixels/plane_samples.h"
 
 namespace zoetrope::pixels {
 
 constexpr int kBandRows = 16;
-
-/// Weighted sum of `pairs` pairs, kPairs of them when that is not 0.
-template <class Lanes, int kPairs>
-inline typename Lanes::Wide sum_of_pairs(const typename Lanes::Pairs* from, ptrdiff_t step,
-                                         const int32_t* weights, int pairs, int32_t start) {
-  typename Lanes::Wide sum = Lanes::splat(start);
-  const int count = kPairs > 0 ? kPairs : pairs;
-#pragma GCC unroll 8
-  for (int k = 0; k < count; ++k) Lanes::multiply_add(sum, from[k * step], weights[k]);
-  return sum;
-}
-
-/// Calls run with a compile-time number of pairs where it is small, else with 0.
-template <class Lanes, class Run>
-inline void with_pairs(int pairs, Run&& run) {
-  if constexpr (!Lanes::kUnrolled) return run(std::integral_constant<int, 0>());
-  switch (pairs) {
-    case 1: return run(std::integral_constant<int, 1>());
-    case 2: return run(std::integral_constant<int, 2>());
-    case 3: return run(std::integral_constant<int, 3>());
-    case 4: return run(std::integral_constant<int, 4>());
-    case 5: return run(std::integral_constant<int, 5>());
-    case 6: return run(std::integral_constant<int, 6>());
-    case 7: return run(std::integral_constant<int, 7>());
-    default: return run(std::integral_constant<int, 0>());
-  }
-}
 
 /// Converts one picture; `Finish` turns the three sums of a place into pixels.
 template <class Lanes, class Finish>
@@ -131,10 +105,17 @@ class BandConverter {
         const size_t at = size_t(x + i);
         pixels[i] = finish_(sums_[0][at].value, sums_[u][at].value, sums_[v][at].value);
       }
-      if (job_.swap)
+      if (job_.patches.first != nullptr) store_patches(pixels, first, x, rows);
+      else if (job_.swap)
         Lanes::store_columns(pixels, columns, rows, job_.rgb + x * job_.line + 3 * first, job_.line);
       else Lanes::store_rows(pixels, columns, rows, job_.rgb + first * job_.line + 3 * x, job_.line);
     }
+  }
+
+  void store_patches(const typename Lanes::Pixels* pixels, int64_t first, int64_t x, int rows) {
+    const PatchTarget& to = job_.patches;
+    uint8_t* upper = to.first + first / kPatchSide * to.row + x / kPatchSide * to.patch;
+    Lanes::store_patches(pixels, upper, rows > kPatchSide ? upper + to.row : nullptr, to.channel);
   }
 
   const PictureJob& job_;

@@ -128,6 +128,13 @@ struct PlainLanes {
     for (int y = 0; y < rows; ++y)
       for (int x = 0; x < columns; ++x) std::memcpy(to + y * line + 3 * x, column[x].row[y], 3);
   }
+  /// Two patches, one below the other, of 8 columns of sixteen; `lower` null: the upper one alone.
+  static void store_patches(const Pixels* column, uint8_t* upper, uint8_t* lower, ptrdiff_t channel) {
+    for (int y = 0; y < (lower == nullptr ? 8 : 16); ++y)
+      for (int x = 0; x < 8; ++x)
+        for (int c = 0; c < 3; ++c)
+          (y < 8 ? upper : lower)[c * channel + y % 8 * 8 + x] = column[x].row[y][c];
+  }
   /// The same turned: a column becomes a row.
   static void store_columns(const Pixels* column, int columns, int rows, uint8_t* to, ptrdiff_t line) {
     for (int x = 0; x < columns; ++x)

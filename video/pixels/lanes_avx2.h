@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "video/pixels/lanes.h"
+#include "video/pixels/shuffles_avx2.h"
 
 namespace zoetrope::pixels {
 
@@ -54,23 +55,7 @@ struct Avx2Lanes {
     _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(sum.low, sum.high, 0x31));
   }
 
-  /// Eight by eight 32-bit items.
-  static void transpose8(const __m256i (&in)[8], __m256i (&out)[8]) {
-    __m256i a[8], b[8];
-    for (int i = 0; i < 8; i += 2) {
-      a[i] = _mm256_unpacklo_epi32(in[i], in[i + 1]);
-      a[i + 1] = _mm256_unpackhi_epi32(in[i], in[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4)
-      for (int j = 0; j < 2; ++j) {
-        b[i + 2 * j] = _mm256_unpacklo_epi64(a[i + j], a[i + 2 + j]);
-        b[i + 2 * j + 1] = _mm256_unpackhi_epi64(a[i + j], a[i + 2 + j]);
-      }
-    for (int i = 0; i < 4; ++i) {
-      out[i] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x20);
-      out[i + 4] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x31);
-    }
-  }
+  /// As PlainLanes.
   static void transpose(const Narrow* rows, Pairs* to) {
     for (int half = 0; half < 2; ++half) {
       __m256i in[8], out[8];
@@ -115,6 +100,16 @@ struct Avx2Lanes {
         const int row = kRowOrder[size_t(8 * half + i)];
         if (row < rows) store_pixels(to + row * line, out[i], columns);
       }
+    }
+  }
+  /// As PlainLanes.
+  static void store_patches(const Pixels* column, uint8_t* upper, uint8_t* lower, ptrdiff_t channel) {
+    for (int half = 0; half < 2; ++half) {
+      __m256i in[8], out[8];  // rows in kRowOrder: four of the upper patch, four of the lower
+      for (int i = 0; i < 8; ++i) in[i] = half == 0 ? column[i].low : column[i].high;
+      transpose8(in, out);
+      store_planes(out, upper + 32 * half, channel);
+      if (lower != nullptr) store_planes(out + 4, lower + 32 * half, channel);
     }
   }
   static void store_columns(const Pixels* column, int columns, int rows, uint8_t* to, ptrdiff_t line) {

@@ -24,6 +24,17 @@ struct SignalMix {
   float offset[3] = {};
 };
 
+constexpr int kPatchSide = 8;
+
+/// A picture of whole patches of 8 x 8 pixels, each with its channels one after the other, as tokens have
+/// them. Units: bytes.
+struct PatchTarget {
+  uint8_t* first = nullptr;  ///< red of the first patch
+  ptrdiff_t row = 0;         ///< from a row of patches to the next
+  ptrdiff_t patch = 0;       ///< from a patch to the next
+  ptrdiff_t channel = 0;     ///< from red to green to blue
+};
+
 /// What the inner loops read and write.
 struct PictureJob {
   std::array<Plane, 3> planes;
@@ -34,7 +45,8 @@ struct PictureJob {
   SignalMix signals;
   bool swap = false;  ///< output columns are rows of `rows`
   uint8_t* rgb = nullptr;
-  ptrdiff_t line = 0;  ///< bytes from output row to output row
+  ptrdiff_t line = 0;   ///< bytes from output row to output row
+  PatchTarget patches;  ///< in place of `rgb`, for pictures that aren't swapped
 };
 
 /// Runs it with the best instructions that this program was compiled for.
