@@ -97,7 +97,7 @@ TEST_P(BackendMutants, AreNoticed) {
   const auto done = run_mutant(mutant);
   const std::string change = "'" + mutant.old_text + "' -> '" + mutant.new_text + "'\n";
   const bool crashed = mutant.may_crash && done.exit_code > 128;
-  EXPECT_TRUE(crashed || done.output.find("FAILED") != std::string::npos) << change << done.output;
+  EXPECT_TRUE(crashed || done.output.find(": Failure") != std::string::npos) << change << done.output;
   EXPECT_NE(done.exit_code, 0) << change;
 }
 

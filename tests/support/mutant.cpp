@@ -112,9 +112,10 @@ testing_support::Finished run_mutant(const Mutant& mutant) {
   const std::string output = "-o tests/" + mutant.program + " ";
   run_in_build(
       replace_once(build_command(mutant.program, output), output, objects + "-o '" + folder + "/mutant' "));
-  return testing_support::run_process({"/usr/bin/timeout", "120", folder + "/mutant",
-                                       "--gtest_filter=" + mutant.filter, "--gtest_brief=1",
-                                       "--gtest_fail_fast"});
+  // All of its tests, also where this process has a share of the mutants.
+  return testing_support::run_process(
+      {"/usr/bin/env", "-u", "GTEST_TOTAL_SHARDS", "-u", "GTEST_SHARD_INDEX", "/usr/bin/timeout", "120",
+       folder + "/mutant", "--gtest_filter=" + mutant.filter, "--gtest_brief=1", "--gtest_fail_fast"});
 }
 
 }  // namespace zoetrope::test
