@@ -111,6 +111,15 @@ void WaveRepair::measure(size_t wave) {
   state.changed = false;
 }
 
+int64_t WaveRepair::end_of_slot(size_t wave, int64_t rank) {
+  num_looks_ += num_slots_;
+  ends_.clear();
+  for (int64_t i = 0; i < num_slots_; ++i) ends_.push_back(slot(wave, i).ns);
+  const auto at = ends_.begin() + std::min(rank, num_slots_ - 1);
+  std::nth_element(ends_.begin(), at, ends_.end(), std::greater<>());
+  return *at + batch_.cost.wave;
+}
+
 void WaveRepair::take_out(int64_t item) {
   Place& place = places_[size_t(item)];
   if (place.wave < 0) return;

@@ -29,6 +29,8 @@ class WaveRepair {
   int64_t num_looks() const { return num_looks_; }
   size_t num_waves() const { return waves_.size(); }  ///< empty ones at the end included
   int64_t length_ns(size_t wave) const { return waves_[wave].length; }
+  /// When the slot ends that `rank` others of the wave end after, wave overhead included.
+  int64_t end_of_slot(size_t wave, int64_t rank);
   int64_t wave_of(int64_t item) const { return places_[size_t(item)].wave; }
   std::vector<FilledWave> filled() const;
   /// Length of a wave that ends with the item alone, whole or in one of its rings.
@@ -105,6 +107,7 @@ class WaveRepair {
   std::vector<std::pair<int32_t, Place>> before_;          // items that were taken out, and where they were
   std::vector<int32_t> out_;                               // items that lie nowhere
   std::vector<size_t> open_;                               // waves that items may be put into
+  std::vector<int64_t> ends_;                              // of a wave's slots
   std::vector<int32_t> found_;                             // slots of a ring
   std::vector<std::pair<int64_t, int32_t>> nodes_, room_;  // (order, node), (order, slot)
 };

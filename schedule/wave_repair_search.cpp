@@ -14,9 +14,9 @@ class RepairSearch {
       : batch_(batch), repair_(batch, waves), best_(waves), best_ns_(repair_.total_ns()) {}
 
   std::vector<FilledWave> run(int64_t good_ns, int64_t most_looks) {
-    constexpr int64_t kCool = 1200;  // parts of a wave by which a change may make it longer, at first
+    constexpr int64_t kCool = 600;  // parts of a wave by which a change may make it longer, at first
     int64_t now = value();
-    const int64_t patience = most_looks / 4;  // what can't be repaired shows soon
+    const int64_t patience = most_looks / 2;  // what can't be repaired shows soon
     for (int64_t found_at = 0; best_ns_ > good_ns && repair_.num_looks() - found_at < patience &&
                                repair_.num_looks() < most_looks;) {
       // The hotter, the worse may be what is taken: a geometric distribution that cools down.
@@ -84,8 +84,26 @@ class RepairSearch {
     return repair_.put_back(style, random_, most_ns_);
   }
 
+  /// Shortens a wave by no more than what some of its slots exceed the others, and changes some other slots
+  /// with these: where many small items fill a wave, no larger step levels it.
+  bool level_slots() {
+    const size_t wave = size_t(pick(repair_.num_waves())), other = size_t(pick(repair_.num_waves()));
+    const int64_t num_slots = batch_.cluster.num_slots, length = repair_.length_ns(wave);
+    if (length == 0) return false;
+    const int64_t level = repair_.end_of_slot(wave, int64_t(1 + pick(4)));
+    repair_.take_out_of(wave, 0, num_slots, std::min(level, length - 1));
+    for (uint64_t count = 1 + pick(6); count > 0; --count) {
+      const int64_t slot = int64_t(pick(uint64_t(num_slots)));
+      repair_.take_out_of(pick(3) == 0 ? other : wave, slot, slot + 1, 0);
+    }
+    repair_.set_level(wave, std::min(level, length - 1));
+    return repair_.put_back(any_style(), random_, most_ns_);
+  }
+
   bool change() {
-    if (pick(2) == 0) return refill();
+    const uint64_t kind_of_change = pick(4);
+    if (kind_of_change == 0) return level_slots();
+    if (kind_of_change == 1) return refill();
     const int64_t num_slots = batch_.cluster.num_slots;
     const size_t wave = size_t(pick(repair_.num_waves())), other = size_t(pick(repair_.num_waves()));
     const int64_t length = repair_.length_ns(wave);

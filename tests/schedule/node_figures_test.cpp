@@ -68,7 +68,7 @@ TEST(NodeFigures, WavesOnSlowLinks) {
   };
   for (const Case& one :
        {Case{"t1", 712, 20480, 1, 1.05}, Case{"t2", 512, 20480, 2, 1.10}, Case{"t4", 512, 2048, 1, 1.05},
-        Case{"t6", 512, 8192, 1, 1.05}, Case{"t7", 512, 8192, 1, 1.05}}) {
+        Case{"t6", 512, 8192, 1, 1.05}, Case{"t7", 512, 8192, 1, 1.05}, Case{"t8", 512, 8192, 3, 1.05}}) {
     const std::vector<int64_t> lengths = trace_lengths(find_trace(one.trace), one.seed, 0, one.num_samples);
     const CostModel cost = find_cost(one.cap == 20480 ? "pcie" : "pcie:text-7b");
     const Cluster cluster{64, one.cap, 0, Execution::kWaves};
