@@ -144,6 +144,24 @@ int bench_scale(BenchOptions& options, const std::function<bool(const char*)>& g
   return 0;
 }
 
+int bench_ingest(BenchOptions& options) {
+  options.ingest.prints = !options.json;
+  Ranges().between("loops", options.ingest.loops, 1, 1000);
+  Ranges().between("runs", options.ingest.runs, 1, 100);
+  Ranges().between("clips", options.ingest.clips, 0, 1000000);
+  report_json(options, run_bench_ingest(options.ingest));
+  return 0;
+}
+
+void add_ingest_flags(OptionSet& options, IngestBench& ingest) {
+  options.add_flag("video", ingest.video, "ingest: a camera clip, whose coded frames are looped");
+  options.add_flag("loops", ingest.loops,
+                   "ingest: how often; a clip of more than 1 GiB of pixels is refused");
+  options.add_flag("runs", ingest.runs, "ingest: decode and ingest in turns, so many times");
+  options.add_flag("clips", ingest.clips, "ingest: instead, peak memory over so many small clips");
+  options.add_flag("scratch", ingest.scratch, "ingest: folder for what is made on the way");
+}
+
 void add_scale_flags(OptionSet& options, BenchOptions& bench) {
   options.add_flag("gpus", bench.gpus, "scale: pools to plan for, with commas; empty: 8 to 16,384");
   options.add_flag("samples-per-gpu", bench.scale.samples_per_gpu, "scale: samples of a step, over GPUs");
@@ -180,6 +198,11 @@ void check_flags(const std::string& what, const std::function<bool(const char*)>
                                 {"gpus", "scale"},
                                 {"samples-per-gpu", "scale"},
                                 {"seeds", "traces"},
+                                {"video", "ingest"},
+                                {"loops", "ingest"},
+                                {"runs", "ingest"},
+                                {"clips", "ingest"},
+                                {"scratch", "ingest"},
                                 {"lists", "plan"},
                                 {"samples", "plan"},
                                 {"execution", "plan, traces"},
@@ -209,6 +232,7 @@ int start(BenchOptions& options, const std::function<bool(const char*)>& given) 
   check(options, given("planner"));
   check_outputs({{"out", options.out}, {"timeline", options.timeline}, {"html", options.html}},
                 {{"data", options.config.data.data}, {"cost", options.config.plan.cost}});
+  if (options.what == "ingest") return bench_ingest(options);
   if (options.what == "plan") return bench_plan(options);
   if (options.what == "traces") return bench_traces(options, given);
   if (options.what == "scale") return bench_scale(options, given);
@@ -217,6 +241,29 @@ int start(BenchOptions& options, const std::function<bool(const char*)>& given) 
     options.precisions = {options.config.numerics.precision};  // only the flag counts, not the file
   if ((options.what == "ops" || options.what == "step") && !given("ranks")) options.config.parallel.ranks = 0;
   return run_on_ranks(options.config.parallel.ranks, [&options](Comm& comm) { return run(options, comm); });
+}
+
+/// What it says about itself.
+void describe(Command& command) {
+  command.help =
+      "measure: cp (planners against each other), ring, ops, step (share of the product peak), plan "
+      "(planners on paper), traces (the same on clusters with nodes), scale (8 to 16,384 GPUs on paper), "
+      "ingest (share of the bare decode)";
+  command.footer =
+      "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
+      "plans run for\n"
+      "real, and step time is a replay of each rank's pieces on a processor each, in rows of kind "
+      "'replayed'.\n"
+      "plan: efficiency of plans under cost sets on paper, no ranks started: five lists, or --samples of "
+      "--trace on --ranks.\n"
+      "traces: makespan / bound of every planner on traces T1 to T9, 64 ranks, h100 and pcie, --seeds "
+      "seeds.\n"
+      "scale: speed-up of elastic over other planners on pools of --gpus, Wan 1.3B and 14B on H100s, traces "
+      "t2 and t9; "
+      "--cost\nand --trace choose others.\n"
+      "ingest: CPU time of ffmpeg's decode of --video over that of the whole ingest to 480p, and where the "
+      "rest "
+      "goes;\nmany clips over 1, 2, ... workers; with --clips N peak memory.";
 }
 
 }  // namespace
@@ -231,28 +278,14 @@ Command bench_command() {
   auto plan = std::make_shared<BenchPlan>(BenchPlan{options->config.plan});
   Command command;
   command.name = "bench";
-  command.help =
-      "measure: cp (planners against each other), ring, ops, step (share of the product peak), plan "
-      "(planners on paper), traces (the same on clusters with nodes), scale (8 to 16,384 GPUs on paper)";
-  command.footer =
-      "cp: with a core per rank, wall time: one thread per rank, pinned; with more ranks than cores the "
-      "plans run for\n"
-      "real, and step time is a replay of each rank's pieces on a processor each, in rows of kind "
-      "'replayed'.\n"
-      "plan: efficiency of plans under cost sets on paper, no ranks started: five lists, or --samples of "
-      "--trace on --ranks.\n"
-      "traces: makespan / bound of every planner on traces T1 to T9, 64 ranks, h100 and pcie, --seeds "
-      "seeds.\n"
-      "scale: speed-up of elastic over other planners on pools of --gpus, Wan 1.3B and 14B on H100s, traces "
-      "t2 and t9; "
-      "--cost\nand --trace choose others.";
+  describe(command);
   command.options.add({"",
                        "what",
                        &options->what,
                        "what to measure",
                        true,
                        true,
-                       {"cp", "ring", "ops", "step", "plan", "traces", "scale"}});
+                       {"cp", "ring", "ops", "step", "plan", "traces", "scale", "ingest"}});
   TrainConfig& config = options->config;
   command.options.add_table("data", config.data);
   command.options.add_table("model", config.model);
@@ -276,6 +309,7 @@ Command bench_command() {
   command.options.add_flag("timeline", options->timeline, "cp: write a picture of every rank's time (HTML)");
   add_plan_flags(command.options, options->plan, options->traces);
   add_scale_flags(command.options, *options);
+  add_ingest_flags(command.options, options->ingest);
   const auto given = command.given;
   command.run = [options, plan, given] {
     return start(*options, [given](const char* name) {

@@ -1,11 +1,12 @@
-// zoetrope bench: measurements of whole steps, of planners against each other, of rings, of operators, and of
-// plans on paper; a file each.
+// zoetrope bench: measurements of whole steps, of planners against each other, of rings, of operators, of
+// plans on paper, and of ingest; a file each.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "parallel/comm.h"
+#include "tools/bench_ingest.h"
 #include "tools/bench_plan.h"
 #include "tools/bench_scale.h"
 #include "tools/bench_traces.h"
@@ -14,7 +15,7 @@
 namespace zoetrope {
 
 struct BenchOptions {
-  std::string what;  ///< cp, ring, ops, step, plan, traces, scale
+  std::string what;  ///< cp, ring, ops, step, plan, traces, scale, ingest
   TrainConfig config;
   std::vector<std::string> planners;                   ///< empty: all
   std::vector<std::string> precisions{"f32", "bf16"};  ///< of `bench step`
@@ -24,6 +25,7 @@ struct BenchOptions {
   PlanBench plan;
   ScaleBench scale;
   TracesBench traces;
+  IngestBench ingest;
 };
 
 /// Whole training steps against the best rate of matrix products.
