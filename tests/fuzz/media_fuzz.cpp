@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "tests/fuzz/fuzz.h"
 #include "video/ingest/ready_clip.h"
-#include "video/media/decode.h"
+#include "video/media/decode_tokens.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace zoetrope;
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   rules.max_seconds = 2;
   rules.limits = {2000, 200, 1 << 16, 1, 4};
   rules.max_clip_bytes = 1 << 20;
-  for (DecodedClip& decoded : decode_file(fuzz::file_of(data, size), rules, {{}, {{1, 2}, {3, 2}}})) {
+  for (DecodedTokens& decoded : decode_tokens(fuzz::file_of(data, size), rules, {{}, {{1, 2}, {3, 2}}})) {
     if (decoded.undecided) continue;
     ReadyClip ready;
     ready.entry.name = "clip";
