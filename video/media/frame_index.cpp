@@ -45,7 +45,7 @@ std::vector<std::string> headers_of(AVCodecID codec, const AVPacket& packet) {
   std::vector<std::string> headers;
   const std::string_view bytes(reinterpret_cast<const char*>(packet.data), size_t(packet.size));
   constexpr std::string_view kStart("\0\0\1", 3);
-  for (size_t at = bytes.find(kStart); at + 3 < bytes.size();) {
+  for (size_t at = std::min(bytes.find(kStart), bytes.size()); at + 3 < bytes.size();) {
     const Unit unit = unit_of(codec, static_cast<unsigned char>(bytes[at + 3]));
     if (unit == Unit::kPicture) break;
     const size_t next = std::min(bytes.find(kStart, at + 3), bytes.size());
