@@ -50,8 +50,9 @@ herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, void*
   records_of(file).read(address, data, size);
   return 0;
 }
-herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, const void* data) {
-  records_of(file).write(address, data, size);
+herr_t write(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t size, const void* data) {
+  if (kind != H5FD_MEM_DRAW || !records_of(file).is_payload(address, size))
+    records_of(file).write(address, data, size);
   return 0;
 }
 
@@ -94,12 +95,14 @@ void ShardRecords::set_end(uint64_t end) {
   if (!frozen_) end_ = end;
 }
 
+bool ShardRecords::is_payload(uint64_t address, size_t size) {
+  if (frozen_ || expected_ == 0 || size != expected_) return false;
+  payload_ = int64_t(address);
+  return true;
+}
+
 void ShardRecords::write(uint64_t address, const void* data, size_t size) {
   if (frozen_ || size == 0) return;
-  if (size == expected_) {
-    payload_ = int64_t(address);
-    return;
-  }
   // Joined with every piece that it overlaps or touches.
   auto first = pieces_.upper_bound(address);
   if (first != pieces_.begin() && std::prev(first)->first + std::prev(first)->second.size() >= address)

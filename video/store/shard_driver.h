@@ -13,13 +13,16 @@ namespace zoetrope {
 /// What HDF5 writes, by address. Nothing here touches a file, so nothing that HDF5 does can fail half way.
 class ShardRecords {
  public:
-  /// Until the next call the one block of exactly this size is payload: its address is kept, not its bytes.
+  /// Until the next call the one block of raw data of exactly this size is payload: its address is kept, not
+  /// its bytes.
   void expect_payload(size_t bytes) { expected_ = bytes, payload_ = -1; }
   /// Where the payload goes; -1 when HDF5 has not placed it.
   int64_t take_payload();
   /// What HDF5 wrote so far is the file; what it does later, as it closes, isn't.
   void freeze() { frozen_ = true; }
 
+  /// For HDF5: whether raw data of this size is the payload that is expected; notes where it goes.
+  bool is_payload(uint64_t address, size_t size);
   /// For HDF5: puts bytes over what is there.
   void write(uint64_t address, const void* data, size_t size);
   /// For HDF5: what was written, zeros elsewhere.
