@@ -130,10 +130,14 @@ struct PlainLanes {
   }
   /// Two patches, one below the other, of 8 columns of sixteen; `lower` null: the upper one alone.
   static void store_patches(const Pixels* column, uint8_t* upper, uint8_t* lower, ptrdiff_t channel) {
-    for (int y = 0; y < (lower == nullptr ? 8 : 16); ++y)
-      for (int x = 0; x < 8; ++x)
-        for (int c = 0; c < 3; ++c)
-          (y < 8 ? upper : lower)[c * channel + y % 8 * 8 + x] = column[x].row[y][c];
+    store_patch(column, 0, upper, channel);
+    if (lower != nullptr) store_patch(column, 8, lower, channel);
+  }
+  /// Rows [first, first + 8) of 8 columns.
+  static void store_patch(const Pixels* column, int first, uint8_t* to, ptrdiff_t channel) {
+    for (int c = 0; c < 3; ++c)
+      for (int y = 0; y < 8; ++y)
+        for (int x = 0; x < 8; ++x) to[c * channel + y * 8 + x] = column[x].row[first + y][c];
   }
   /// The same turned: a column becomes a row.
   static void store_columns(const Pixels* column, int columns, int rows, uint8_t* to, ptrdiff_t line) {
