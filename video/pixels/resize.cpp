@@ -91,14 +91,19 @@ TargetSize FrameConverter::State::fit(const Shape& shown) const {
   return out;
 }
 
+bool FrameConverter::is_like_first(const AVFrame& frame, const int32_t* stream_matrix) const {
+  const State& s = *state_;
+  return frame.width == s.first_width && frame.height == s.first_height &&
+         s.orientation_of_frame(frame, stream_matrix) == s.orientation;
+}
+
 void FrameConverter::convert(const AVFrame& frame, const int32_t* stream_matrix,
                              std::array<int, 2> pixel_aspect, uint8_t* rgb) {
   prepare(frame, stream_matrix, pixel_aspect);
   State& s = *state_;
   const Orientation turn = s.orientation_of_frame(frame, stream_matrix);
-  const bool same = frame.width == s.first_width && frame.height == s.first_height && turn == s.orientation;
   TargetSize size = s.target;
-  if (!same) {
+  if (!is_like_first(frame, stream_matrix)) {
     s.size_changed = true;
     Shape shown = shape_of(frame, aspect_of(frame, pixel_aspect));
     if (turn.swap) std::swap(shown.width, shown.height);

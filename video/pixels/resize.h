@@ -59,6 +59,8 @@ class FrameConverter {
   void prepare(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect);
   const TargetSize& target() const;
   Orientation orientation() const;
+  /// Whether a picture has the size and the orientation of the first.
+  bool is_like_first(const AVFrame& frame, const int32_t* stream_matrix) const;
   int64_t shown_width() const;   ///< of the first picture, in square pixels
   int64_t shown_height() const;  ///< as shown_width
   std::string pixel_aspect() const;

@@ -1,23 +1,12 @@
 #include "video/pixels/token_converter.h"
 
-#include "video/media/libav.h"
-
 namespace zoetrope {
-
-void TokenConverter::prepare(const AVFrame& frame, const int32_t* stream_matrix,
-                             std::array<int, 2> pixel_aspect) {
-  pictures_.prepare(frame, stream_matrix, pixel_aspect);
-  if (first_width_ == 0) first_width_ = frame.width, first_height_ = frame.height;
-}
 
 /// Pictures like the first, not turned, in patches of 8 x 8.
 bool TokenConverter::is_direct(const AVFrame& frame, const int32_t* stream_matrix,
                                const TokenPlace& place) const {
-  const AVFrameSideData* own = av_frame_get_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
-  const Orientation turn = orientation_of(
-      own != nullptr && own->size >= 36 ? reinterpret_cast<const int32_t*>(own->data) : stream_matrix);
-  return place.patch.h == pixels::kPatchSide && place.patch.w == pixels::kPatchSide && !turn.swap &&
-         turn == pictures_.orientation() && frame.width == first_width_ && frame.height == first_height_;
+  return place.patch.h == pixels::kPatchSide && place.patch.w == pixels::kPatchSide &&
+         !pictures_.orientation().swap && pictures_.is_like_first(frame, stream_matrix);
 }
 
 void TokenConverter::convert(const AVFrame& frame, const int32_t* stream_matrix,

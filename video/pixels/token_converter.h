@@ -15,7 +15,9 @@ class TokenConverter {
  public:
   explicit TokenConverter(const SizeRule& rule) : pictures_(rule), direct_(rule.tone_map_hdr) {}
   /// As FrameConverter::prepare.
-  void prepare(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect);
+  void prepare(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect) {
+    pictures_.prepare(frame, stream_matrix, pixel_aspect);
+  }
   /// As FrameConverter::convert, to a place of target().height x target().width pixels.
   void convert(const AVFrame& frame, const int32_t* stream_matrix, std::array<int, 2> pixel_aspect,
                const TokenPlace& place);
@@ -28,7 +30,6 @@ class TokenConverter {
 
   FrameConverter pictures_;
   pixels::PictureConverter direct_;
-  int first_width_ = 0, first_height_ = 0;
   std::vector<uint8_t> rgb_;
 };
 
