@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/files.h"
 #include "tests/support/layering.h"
@@ -68,6 +69,27 @@ TEST(Tree, FollowsTheIncludeRules) { EXPECT_EQ(joined(check_tree(is_code, includ
 TEST(Tree, KeepsFilesAndFunctionsShort) { EXPECT_EQ(joined(check_tree(is_code, check_sizes)), ""); }
 TEST(Tree, HasDocumentedHeaders) { EXPECT_EQ(joined(check_tree(is_code, check_header)), ""); }
 TEST(Tree, HoldsNoUnfinishedMarksOrForeignPaths) { EXPECT_EQ(joined(check_tree(is_text, check_words)), ""); }
+
+TEST(Tree, DefinesEachTypeOnce) {
+  std::map<std::string, std::string> first;
+  std::string breaches;
+  for (const std::string& path : tree_files())
+    if (is_code(path))
+      for (const std::string& name : defined_types(read_file(std::string(ZT_SOURCE_DIR) + "/" + path)))
+        if (const auto [known, fresh] = first.emplace(name, path); !fresh)
+          breaches += path + ": " + name + " is defined in " + known->second + " too\n";
+  EXPECT_EQ(breaches, "");
+  EXPECT_GT(first.size(), 300u) << "definitions were not seen";
+}
+
+TEST(TypeRules, SeeNamedNamespacesAndNoOthers) {
+  const std::string text =
+      "namespace zoetrope {\nnamespace {\nstruct Own {};\n}  // namespace\nclass Forward;\nclass Dit : Base "
+      "{\n"
+      "  struct Inner {};\n};\nstruct Dit::State {};\nenum class Kind { kA };\n}  // namespace zoetrope\n"
+      "namespace a::b {\nstruct Last final {};\n}  // namespace a::b\nstruct Plain {};\n";
+  EXPECT_EQ(joined(defined_types(text)), "zoetrope::Dit\nzoetrope::Kind\na::b::Last\nPlain\n");
+}
 
 TEST(IncludeRules, CatchPlantedBreaches) {
   const struct {

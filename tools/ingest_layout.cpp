@@ -7,8 +7,8 @@
 
 namespace zoetrope {
 
-PlanOptions LayoutFlags::options() const {
-  PlanOptions options;
+IngestPlanOptions LayoutFlags::options() const {
+  IngestPlanOptions options;
   options.missing = missing_caption_of(missing_caption);
   for (Layout each : kAllLayouts)
     if (layout == name_of(each)) options.layout = each;

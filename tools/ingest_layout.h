@@ -38,7 +38,7 @@ struct LayoutFlags {
           "frames per second of folders of pictures; 0: column fps of their table");
   }
   /// Throws: UsageError naming the option.
-  PlanOptions options() const;
+  IngestPlanOptions options() const;
 };
 
 /// Prints how each clip will be read, and decodes nothing. Returns the exit code.

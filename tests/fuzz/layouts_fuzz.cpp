@@ -57,7 +57,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-void plan(const std::string& source, const PlanOptions& options, const std::string& inventory) {
+void plan(const std::string& source, const IngestPlanOptions& options, const std::string& inventory) {
   IngestPlan plan;
   try {
     plan = plan_ingest(source, options);
@@ -87,12 +87,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fs::create_directories(folder);
   const std::string first = unpack(std::string(reinterpret_cast<const char*>(data), size), folder);
   if (first.empty()) return 0;
-  PlanOptions plain, other;
+  IngestPlanOptions plain, other;
   plain.missing = MissingCaption::kEmpty;
   other.missing = MissingCaption::kFilename;
   other.captions.split_lines = other.each_alternative = true;
   other.picture_folders = PictureFolders::kClip;
-  for (const PlanOptions& options : {plain, other})
+  for (const IngestPlanOptions& options : {plain, other})
     for (const std::string& source : {first, folder}) plan(source, options, scratch);
   return 0;
 }

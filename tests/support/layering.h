@@ -21,6 +21,10 @@ std::vector<std::string> check_header(const std::string& path, const std::string
 /// Words and paths that must not be committed, in any text file.
 std::vector<std::string> check_words(const std::string& path, const std::string& text);
 
+/// Types that a file defines at namespace scope, with their namespaces ("zoetrope::Tensor"); those of unnamed
+/// namespaces are left out. Two of one name in one program are undefined behaviour that no linker reports.
+std::vector<std::string> defined_types(const std::string& text);
+
 /// The text with comments, string and character literals blanked out, lines and columns kept.
 std::string blank_comments_and_literals(const std::string& text);
 

@@ -46,7 +46,7 @@ class PairingTest : public testing::Test {
       EXPECT_NE(found.find(part), std::string::npos) << part << " in: " << found;
   }
   TemporaryFolder folder_;
-  PlanOptions options_;
+  IngestPlanOptions options_;
 };
 
 TEST_F(PairingTest, GoesByTheWholeStem) {

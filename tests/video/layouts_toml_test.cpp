@@ -81,7 +81,7 @@ class Toml : public testing::Test {
       EXPECT_NE(found.find(part), std::string::npos) << part << " in: " << found;
   }
   TemporaryFolder folder_;
-  PlanOptions options_;
+  IngestPlanOptions options_;
 };
 
 TEST_F(Toml, OfDiffusionPipeReadsItsFolders) {

@@ -399,7 +399,7 @@ int64_t Ingest::repair(const std::function<void(const IngestProgress&)>& progres
 }  // namespace
 
 IngestPlan plan_of(const IngestRequest& request) {
-  PlanOptions options = request.plan;
+  IngestPlanOptions options = request.plan;
   options.fps = request.decode.fps;
   return plan_ingest(request.source, options);
 }

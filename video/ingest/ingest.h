@@ -18,7 +18,7 @@ struct IngestRequest {
   std::string source, dataset;
   DecodeRules decode;
   AnalysisRequest analysis;
-  PlanOptions plan;  ///< how SOURCE is read; its rate is that of `decode`
+  IngestPlanOptions plan;  ///< how SOURCE is read; its rate is that of `decode`
   DamagePolicy damaged = DamagePolicy::kKeepClean;
   int64_t workers = 1;
   bool update = false;  ///< accept that sources changed, and decode what changed

@@ -20,7 +20,7 @@ constexpr Read kReaders[] = {read_sidecars, read_split_folders, read_parallel_li
 /// What all layouts, or the one that was asked for, offer.
 class Readings {
  public:
-  Readings(FoundFiles& files, const PlanOptions& options) : files_(files), options_(options) {
+  Readings(FoundFiles& files, const IngestPlanOptions& options) : files_(files), options_(options) {
     // Tables and lists first: they tell which folders of pictures are clips.
     for (Layout layout : {Layout::kLists, Layout::kTable}) read(layout);
     std::set<std::string> named;
@@ -64,7 +64,7 @@ class Readings {
   }
 
   FoundFiles& files_;
-  const PlanOptions& options_;
+  const IngestPlanOptions& options_;
   std::map<Layout, LayoutReading> readings_;
   std::vector<std::string> remarks_;
 };
@@ -87,7 +87,7 @@ std::string possible_captions(const FoundFiles& files, const std::vector<std::st
 }
 
 /// Where captions are but none belongs to a clip, something was meant that isn't understood.
-void require_some_caption(const FoundFiles& files, const IngestPlan& plan, const PlanOptions& options) {
+void require_some_caption(const FoundFiles& files, const IngestPlan& plan, const IngestPlanOptions& options) {
   const PairingReport& pairing = plan.pairing;
   if (options.missing != MissingCaption::kError || pairing.clips == 0 ||
       pairing.without_caption < pairing.clips)
@@ -102,7 +102,7 @@ void require_some_caption(const FoundFiles& files, const IngestPlan& plan, const
       "skip");
 }
 
-IngestPlan plan_folder(const std::string& source, const PlanOptions& options) {
+IngestPlan plan_folder(const std::string& source, const IngestPlanOptions& options) {
   FoundFiles files = find_files(source);
   IngestPlan plan = plan_found(files, options);
   plan.roots = {source};
@@ -111,7 +111,7 @@ IngestPlan plan_folder(const std::string& source, const PlanOptions& options) {
 
 }  // namespace
 
-IngestPlan plan_found(FoundFiles& files, const PlanOptions& options) {
+IngestPlan plan_found(FoundFiles& files, const IngestPlanOptions& options) {
   const Readings readings(files, options);
   const std::vector<CaptionOffer> offers = readings.offers();
   IngestPlan plan = pair_offers(files, offers, options);
@@ -138,7 +138,7 @@ IngestPlan plan_found(FoundFiles& files, const PlanOptions& options) {
   return plan;
 }
 
-std::string reading_text(const PlanOptions& options) {
+std::string reading_text(const IngestPlanOptions& options) {
   std::string out;
   const auto add = [&](bool there, const std::string& word) {
     if (there) out += (out.empty() ? "" : " ") + word;
@@ -160,7 +160,7 @@ MissingCaption missing_caption_of(const std::string& name) {
   throw UsageError(join_message("--missing-caption '", name, "': expected error, skip, empty or filename"));
 }
 
-IngestPlan plan_ingest(const std::string& source, const PlanOptions& options) {
+IngestPlan plan_ingest(const std::string& source, const IngestPlanOptions& options) {
   std::error_code error;
   const std::string ending = extension_of(source);
   const bool is_file = fs::is_regular_file(source, error);

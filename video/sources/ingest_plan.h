@@ -23,7 +23,7 @@ enum class MissingCaption { kError, kSkip, kEmpty, kFilename };
 MissingCaption missing_caption_of(const std::string& name);
 
 /// How SOURCE is read.
-struct PlanOptions {
+struct IngestPlanOptions {
   MissingCaption missing = MissingCaption::kError;
   std::optional<Layout> layout;  ///< captions come from this one alone
   CaptionRules captions;
@@ -34,7 +34,7 @@ struct PlanOptions {
 };
 
 /// All of it that isn't as usual, as one word for the rules of a data set: "table each"; empty otherwise.
-std::string reading_text(const PlanOptions& options);
+std::string reading_text(const IngestPlanOptions& options);
 
 /// One clip: a whole file or a part of one.
 struct PlannedClip {
@@ -76,7 +76,7 @@ struct IngestPlan {
 /// Reads SOURCE: a folder, a table of clips, a tar archive, or the data-set TOML of another trainer. Throws:
 /// UsageError when it is none; Error that lists the candidates when it can be read in several ways, when no
 /// clip has a caption though captions are there, and for what is wrong in tables.
-IngestPlan plan_ingest(const std::string& source, const PlanOptions& options);
+IngestPlan plan_ingest(const std::string& source, const IngestPlanOptions& options);
 
 /// A source as it was when an ingest began; kept beside the journal until the data set is sealed.
 struct InventoryItem {

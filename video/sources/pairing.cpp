@@ -22,7 +22,7 @@ struct Conflicts {
 
 class Pairing {
  public:
-  Pairing(const FoundFiles& files, const std::vector<CaptionOffer>& offers, const PlanOptions& options)
+  Pairing(const FoundFiles& files, const std::vector<CaptionOffer>& offers, const IngestPlanOptions& options)
       : files_(files), options_(options) {
     for (const CaptionOffer& offer : offers) {
       by_media_[offer.media].push_back(&offer);
@@ -59,7 +59,7 @@ class Pairing {
   void report();
 
   const FoundFiles& files_;
-  const PlanOptions& options_;
+  const IngestPlanOptions& options_;
   std::map<std::string, Offers> by_media_;
   std::map<std::string, std::set<std::string>> owners_;  ///< file of one caption -> media
   std::set<std::string> by_case_, several_lines_;
@@ -213,7 +213,7 @@ void Pairing::report() {
 }  // namespace
 
 IngestPlan pair_offers(const FoundFiles& files, const std::vector<CaptionOffer>& offers,
-                       const PlanOptions& options) {
+                       const IngestPlanOptions& options) {
   return Pairing(files, offers, options).plan();
 }
 

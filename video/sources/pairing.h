@@ -12,7 +12,7 @@ namespace zoetrope {
 /// refused. Offers in order of layout, the files' own order within. Throws: Error when the layouts disagree
 /// about a clip, listing them.
 IngestPlan pair_offers(const FoundFiles& files, const std::vector<CaptionOffer>& offers,
-                       const PlanOptions& options);
+                       const IngestPlanOptions& options);
 
 /// Repeated captions of a finished plan, into its report.
 void count_repeated_captions(IngestPlan& plan);

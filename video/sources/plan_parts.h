@@ -10,14 +10,14 @@
 namespace zoetrope {
 
 /// What was found below a root, its folders of pictures turned into clips, with captions by every layout.
-IngestPlan plan_found(FoundFiles& files, const PlanOptions& options);
+IngestPlan plan_found(FoundFiles& files, const IngestPlanOptions& options);
 
 /// The rows of one table, whose media may lie anywhere: paths as written, or relative to the table's folder,
 /// or else to the working directory.
-IngestPlan plan_table(const std::string& table, const PlanOptions& options);
+IngestPlan plan_table(const std::string& table, const IngestPlanOptions& options);
 
 /// The data-set TOML of diffusion-pipe ([[directory]]) or musubi-tuner ([[datasets]]).
-IngestPlan plan_dataset_toml(const std::string& path, const PlanOptions& options);
+IngestPlan plan_dataset_toml(const std::string& path, const IngestPlanOptions& options);
 
 /// A folder or file that a TOML or a table names: absolute, or relative to `folder`, or else to the working
 /// directory; as relative to `folder` when it is in neither.

@@ -53,7 +53,7 @@ std::string find_named(const std::string& folder, const std::string& written) {
   return !fs::exists(beside, error) && fs::exists(path, error) ? normal(path) : beside;
 }
 
-IngestPlan plan_table(const std::string& path, const PlanOptions& options) {
+IngestPlan plan_table(const std::string& path, const IngestPlanOptions& options) {
   const std::string folder = folder_of(path), name = name_in_folder(path);
   auto table = read_metadata_table(text_from_bytes(read_bytes(path, int64_t(1) << 31)), name, true);
   std::vector<std::string> found;

@@ -112,7 +112,7 @@ void multiply(IngestPlan& plan, const std::vector<Resolution>& resolutions) {
 }
 
 IngestPlan plan_directory(const TomlTable& directory, const TomlTable& root, const std::string& path,
-                          PlanOptions options) {
+                          IngestPlanOptions options) {
   std::vector<std::string> notes;
   FoundFiles files = find_files(path);
   keep_direct_files(files);
@@ -153,7 +153,8 @@ IngestPlan plan_directory(const TomlTable& directory, const TomlTable& root, con
 
 }  // namespace
 
-IngestPlan plan_diffusion_pipe(const TomlTable& root, const std::string& folder, const PlanOptions& options) {
+IngestPlan plan_diffusion_pipe(const TomlTable& root, const std::string& folder,
+                               const IngestPlanOptions& options) {
   const auto directories = root.tables("directory");
   refuse_unknown_keys(root, kKnown, kUnneeded);
   JoinedPlans joined(directories.size() == 1);

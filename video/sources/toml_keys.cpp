@@ -51,7 +51,7 @@ void set_repeats(IngestPlan& plan, int64_t repeats) {
     for (PlannedClip& clip : source.clips) clip.repeats = repeats;
 }
 
-IngestPlan plan_dataset_toml(const std::string& path, const PlanOptions& options) {
+IngestPlan plan_dataset_toml(const std::string& path, const IngestPlanOptions& options) {
   const std::string name = name_in_folder(path);
   const TomlTable root = TomlTable::parse(text_from_bytes(read_bytes(path, int64_t(1) << 26)), name);
   const bool is_diffusion_pipe = root.has("directory"), is_musubi = root.has("datasets");

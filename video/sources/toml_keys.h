@@ -29,7 +29,8 @@ int64_t repeats_of(const TomlTable& table, const std::string& key, int64_t other
 void set_repeats(IngestPlan& plan, int64_t repeats);
 
 /// The two TOMLs. `folder`: where the file lies.
-IngestPlan plan_diffusion_pipe(const TomlTable& root, const std::string& folder, const PlanOptions& options);
-IngestPlan plan_musubi(const TomlTable& root, const std::string& folder, const PlanOptions& options);
+IngestPlan plan_diffusion_pipe(const TomlTable& root, const std::string& folder,
+                               const IngestPlanOptions& options);
+IngestPlan plan_musubi(const TomlTable& root, const std::string& folder, const IngestPlanOptions& options);
 
 }  // namespace zoetrope

@@ -167,7 +167,7 @@ SourceRules rules_of(const Settings& settings) {
 
 /// The media of a folder or a JSON-lines file, with their captions.
 IngestPlan plan_media(const Settings& settings, const std::string& key, const std::string& path,
-                      PlanOptions options, std::vector<std::string>& notes) {
+                      IngestPlanOptions options, std::vector<std::string>& notes) {
   if (key.ends_with("_jsonl_file")) return plan_table(path, options);
   const bool videos = key == "video_directory";
   FoundFiles files = find_files(path);
@@ -210,7 +210,7 @@ std::string source_key(const TomlTable& set) {
 }
 
 IngestPlan plan_set(const Settings& settings, const std::string& key, const std::string& path,
-                    PlanOptions options, std::vector<std::string>& notes) {
+                    IngestPlanOptions options, std::vector<std::string>& notes) {
   if (options.picture_fps == 0)
     options.picture_fps = options.fps;  // frames of a folder are counted, not timed
   IngestPlan plan = plan_media(settings, key, path, options, notes);
@@ -230,7 +230,7 @@ IngestPlan plan_set(const Settings& settings, const std::string& key, const std:
 
 }  // namespace
 
-IngestPlan plan_musubi(const TomlTable& root, const std::string& folder, const PlanOptions& options) {
+IngestPlan plan_musubi(const TomlTable& root, const std::string& folder, const IngestPlanOptions& options) {
   refuse_unknown_keys(root, {"general", "datasets"}, {});
   const auto general = root.table("general");
   const auto sets = root.tables("datasets");
