@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include <system_error>
 
 #include "core/check.h"
-#include "core/file_room.h"
+#include "core/partial_file.h"
 
 namespace zoetrope {
 namespace {
@@ -23,10 +24,37 @@ int flags_of(OpenFile::Mode mode) {
   switch (mode) {
     case OpenFile::Mode::kRead: return O_RDONLY;
     case OpenFile::Mode::kReplace: return O_WRONLY | O_CREAT | O_TRUNC;
+    case OpenFile::Mode::kReplaceAndRead: return O_RDWR | O_CREAT | O_TRUNC;
     case OpenFile::Mode::kAppend: return O_WRONLY | O_APPEND;
     case OpenFile::Mode::kNew: return O_WRONLY | O_CREAT | O_EXCL;
   }
   return O_RDONLY;
+}
+
+/// Calls `step(done, size)` with what is left, and adds up what it returns: the bytes of one call of the
+/// system. Returns the sum, smaller than `size` when a call failed, with its `errno`, or did nothing.
+template <class Step>
+size_t in_pieces(size_t size, const Step& step) {
+  size_t done = 0;
+  while (done < size) {
+    errno = 0;
+    const ssize_t n = step(done, std::min(size - done, kPiece));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += size_t(n);
+  }
+  return done;
+}
+
+/// For a write that failed with `error` since there is no room: how much is missing, and what to do. Empty
+/// for other errors.
+std::string room_text(int descriptor, int error, size_t wanted) {
+  if (error != ENOSPC && error != EDQUOT && error != EFBIG) return "";
+  struct statvfs disk = {};
+  std::string text = join_message("; ", wanted, " more bytes are needed");
+  if (error == ENOSPC && fstatvfs(descriptor, &disk) == 0)
+    text += join_message(", its disk has ", uint64_t(disk.f_bavail) * disk.f_frsize, " left");
+  return text + "; make room and run the same command again";
 }
 
 /// A rename would put a file in the place of /dev/null, or of a pipe.
@@ -47,25 +75,12 @@ std::filesystem::path first_closed(const std::filesystem::path& path) {
   return path;
 }
 
-/// What fails on the file beside `path` that is written in its place is said of `path`.
-template <class Body>
-void said_of(const std::string& path, const std::string& beside, const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    std::string text = error.what();
-    if (const size_t at = text.find("'" + beside + "'"); at != std::string::npos)
-      text.replace(at + 1, beside.size(), path);
-    throw Error(text);
-  }
-}
-
 }  // namespace
 
-OpenFile::OpenFile(const std::string& path, Mode mode)
-    : path_(path), descriptor_(open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0644)) {
-  const bool creates = mode == Mode::kReplace || mode == Mode::kNew;
-  ZT_REQUIRE(descriptor_ >= 0, creates ? "can't create '" : "can't open '", path,
+OpenFile::OpenFile(const std::string& path, Mode mode, const std::string& said)
+    : said_(said.empty() ? path : said), descriptor_(open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0644)) {
+  const bool creates = mode != Mode::kRead && mode != Mode::kAppend;
+  ZT_REQUIRE(descriptor_ >= 0, creates ? "can't create '" : "can't open '", said_,
              "': ", std::strerror(errno));
 }
 
@@ -75,7 +90,7 @@ OpenFile::~OpenFile() {
 
 uint64_t OpenFile::size() const {
   struct stat info = {};
-  ZT_REQUIRE(fstat(descriptor_, &info) == 0, "can't stat '", path_, "': ", std::strerror(errno));
+  ZT_REQUIRE(fstat(descriptor_, &info) == 0, "can't stat '", said_, "': ", std::strerror(errno));
   return uint64_t(info.st_size);
 }
 
@@ -83,38 +98,48 @@ size_t OpenFile::read_some(void* data, size_t size) const {
   for (;;) {
     const ssize_t n = read(descriptor_, data, std::min(size, kPiece));
     if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n >= 0, "can't read '", path_, "': ", std::strerror(errno));
+    ZT_REQUIRE(n >= 0, "can't read '", said_, "': ", std::strerror(errno));
     return size_t(n);
   }
 }
 
 void OpenFile::read_at(void* data, size_t size, uint64_t offset) const {
   char* to = static_cast<char*>(data);
-  while (size > 0) {
-    const ssize_t n = pread(descriptor_, to, std::min(size, kPiece), off_t(offset));
-    if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't read '", path_, "' at byte ", offset, ": ",
-               n == 0 ? "it ends there" : std::strerror(errno));
-    to += n;
-    offset += uint64_t(n);
-    size -= size_t(n);
-  }
+  const size_t done = in_pieces(
+      size, [&](size_t at, size_t n) { return pread(descriptor_, to + at, n, off_t(offset + at)); });
+  const int error = errno;
+  ZT_REQUIRE(done == size, "can't read '", said_, "' at byte ", offset + done, ": ",
+             error == 0 ? "it ends there" : std::strerror(error));
 }
 
 void OpenFile::write(const void* data, size_t size) const {
   const char* from = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::write(descriptor_, from, std::min(size, kPiece));
-    if (n < 0 && errno == EINTR) continue;
-    ZT_REQUIRE(n > 0, "can't write '", path_, "': ", std::strerror(errno),
-               room_text(descriptor_, errno, size));
-    from += n;
-    size -= size_t(n);
-  }
+  const size_t done =
+      in_pieces(size, [&](size_t at, size_t n) { return ::write(descriptor_, from + at, n); });
+  require_written(done, size);
+}
+
+void OpenFile::write_at(const void* data, size_t size, uint64_t offset) const {
+  const char* from = static_cast<const char*>(data);
+  const size_t done = in_pieces(
+      size, [&](size_t at, size_t n) { return pwrite(descriptor_, from + at, n, off_t(offset + at)); });
+  require_written(done, size);
+}
+
+void OpenFile::require_written(size_t done, size_t size) const {
+  const int error = errno;
+  ZT_REQUIRE(done == size, "can't write '", said_, "': ", std::strerror(error),
+             room_text(descriptor_, error, size - done));
+}
+
+void OpenFile::resize(uint64_t size) const {
+  const int error = ftruncate(descriptor_, off_t(size)) == 0 ? 0 : errno;
+  ZT_REQUIRE(error == 0, "can't write '", said_, "': ", std::strerror(error),
+             room_text(descriptor_, error, size_t(size)));
 }
 
 void OpenFile::sync() const {
-  ZT_REQUIRE(fsync(descriptor_) == 0, "can't sync '", path_, "': ", std::strerror(errno));
+  ZT_REQUIRE(fsync(descriptor_) == 0, "can't sync '", said_, "': ", std::strerror(errno));
 }
 
 std::string read_file(const std::string& path) {
@@ -161,27 +186,15 @@ void check_writable(const std::string& path) {
   require_replaceable(path);
   // A name of this process: ranks and an interrupted run's PATH.partial are not in the way.
   const std::string trial = path + ".partial-" + std::to_string(getpid());
-  said_of(path, trial, [&] { const OpenFile file(trial, OpenFile::Mode::kNew); });
+  OpenFile(trial, OpenFile::Mode::kNew, path);
   unlink(trial.c_str());
 }
 
 void write_file_atomically(const std::string& path, std::string_view content) {
   require_replaceable(path);
-  const std::string partial = path + ".partial";
-  try {
-    said_of(path, partial, [&] {
-      const OpenFile file(partial, OpenFile::Mode::kReplace);
-      file.write(content);
-      file.sync();
-    });
-  } catch (const Error&) {
-    unlink(partial.c_str());  // a full disk gets its room back
-    throw;
-  }
-  ZT_REQUIRE(std::rename(partial.c_str(), path.c_str()) == 0, "can't rename '", partial, "' to '", path,
-             "': ", std::strerror(errno));
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  sync_path(folder.empty() ? "." : folder.string());
+  PartialFile file(path);
+  file.write_at(content.data(), content.size(), 0);
+  file.commit();
 }
 
 std::string hex64(uint64_t value) {

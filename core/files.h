@@ -11,8 +11,10 @@ namespace zoetrope {
 /// An open file, closed with the object. Every failure throws an Error that names the file and the reason.
 class OpenFile {
  public:
-  enum class Mode { kRead, kReplace, kAppend, kNew };  ///< kNew: an error when it is there
-  OpenFile(const std::string& path, Mode mode);
+  /// kReplaceAndRead: what was written can be read back. kNew: an error when it is there.
+  enum class Mode { kRead, kReplace, kReplaceAndRead, kAppend, kNew };
+  /// Errors name `said` where it is given: the file whose place this one is to take.
+  OpenFile(const std::string& path, Mode mode, const std::string& said = "");
   ~OpenFile();
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -24,10 +26,16 @@ class OpenFile {
   void read_at(void* data, size_t size, uint64_t offset) const;
   void write(const void* data, size_t size) const;
   void write(std::string_view content) const { write(content.data(), content.size()); }
+  /// Writes all of it from `offset` on; not for kAppend, whose writes go to the end whatever the offset.
+  void write_at(const void* data, size_t size, uint64_t offset) const;
+  /// Cuts the file, or adds zeros to it.
+  void resize(uint64_t size) const;
   void sync() const;
 
  private:
-  std::string path_;
+  void require_written(size_t done, size_t size) const;
+
+  std::string said_;
   int descriptor_ = -1;
 };
 

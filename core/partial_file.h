@@ -1,9 +1,12 @@
-// A file that is written piece by piece and appears whole or not at all. Used by video/store.
+// A file that is written piece by piece and appears whole or not at all. Used by video/store and core's
+// files.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "core/files.h"
 
 namespace zoetrope {
 
@@ -29,7 +32,7 @@ class PartialFile {
 
  private:
   std::string path_, partial_;
-  int descriptor_ = -1;
+  OpenFile file_;
   bool committed_ = false;
 };
 
