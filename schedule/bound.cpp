@@ -147,9 +147,10 @@ int64_t lower_bound(const std::vector<int64_t>& lengths, const CostModel& cost_m
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   if (lengths.empty()) return 0;
   int64_t bound = lower_bound_time(sorted, cost, cluster);
-  bound = std::max(bound, cluster.execution == Execution::kWaves
-                              ? wave_bound_time(sorted, cost, cluster)
-                              : giants_bound_time(sorted, cost, cluster, cost_model.mates_end_together));
+  if (cluster.execution == Execution::kWaves)
+    bound = longest_wave_bound_time(sorted, cost, cluster,
+                                    std::max(bound, wave_bound_time(sorted, cost, cluster)));
+  else bound = std::max(bound, giants_bound_time(sorted, cost, cluster, cost_model.mates_end_together));
   return bound + cost.allreduce;
 }
 

@@ -51,6 +51,11 @@ int64_t lower_bound_time(const std::vector<int64_t>& sorted_lengths, const Fixed
 int64_t giants_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
                           const Cluster& cluster, bool mates_end_together);
 
+/// A bound in lock-step that is at least `bound`, which is one: from what the longest wave leaves to others.
+/// Source: Note [Longest wave] in longest_wave_bound.cpp.
+int64_t longest_wave_bound_time(const std::vector<int64_t>& sorted_lengths, const FixedCost& cost,
+                                const Cluster& cluster, int64_t bound);
+
 /// Compute alone, spread evenly: the denominator of efficiency.
 int64_t ideal_ns(const std::vector<int64_t>& lengths, const CostModel& cost, int64_t num_slots);
 
