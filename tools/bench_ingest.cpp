@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/child_process.h"
 #include "tools/ingest_stages.h"
-#include "tools/measured_process.h"
 #include "tools/median.h"
 #include "tools/text_format.h"
 #include "video/store/manifest.h"
@@ -45,7 +45,7 @@ class Scratch {
 };
 
 /// The whole command once: a folder of clips to a data set that is thrown away. `area` 0: the default size.
-ProcessUse ingest_once(const Scratch& scratch, const std::string& source, int64_t area, int64_t workers) {
+Finished ingest_once(const Scratch& scratch, const std::string& source, int64_t area, int64_t workers) {
   const std::string data = scratch.in("data");
   fs::remove_all(data);
   std::vector<std::string> command = {own_program(),       "ingest", source,      data,
@@ -53,7 +53,7 @@ ProcessUse ingest_once(const Scratch& scratch, const std::string& source, int64_
   if (area > 0)
     for (const char* word : {"--fps", "30", "--max-seconds", "100000", "--area"}) command.emplace_back(word);
   if (area > 0) command.push_back(std::to_string(area));
-  return run_measured(command);
+  return run_successfully(command);
 }
 
 /// The video's coded frames `loops` times over at 30 per second, so that each is shown once.
@@ -63,7 +63,7 @@ void make_loop(const std::string& video, int64_t loops, const std::string& out) 
   const std::vector<std::string> ffmpeg = {"ffmpeg", "-v", "error", "-nostdin", "-y"};
   const auto run = [&](std::vector<std::string> words) {
     words.insert(words.begin(), ffmpeg.begin(), ffmpeg.end());
-    run_measured(words);
+    run_successfully(words);
   };
   // A time base in which frames of 1/30 s are whole; each frame as long as the others, also the last.
   run({"-stream_loop", std::to_string(loops - 1), "-i", video, "-map", "0:v:0", "-c", "copy",
@@ -102,9 +102,10 @@ Json measure_share(const IngestBench& bench, const Scratch& scratch) {
   Json runs = Json::array();
   std::vector<double> shares, decodes, ingests;
   for (int64_t i = 0; i < bench.runs; ++i) {
-    const ProcessUse decode = run_measured({"ffmpeg", "-v", "error", "-nostdin", "-threads", "1", "-i", file,
-                                            "-map", "0:v:0", "-vsync", "passthrough", "-f", "null", "-"});
-    const ProcessUse ingest = ingest_once(scratch, folder, kArea, 1);
+    const Finished decode =
+        run_successfully({"ffmpeg", "-v", "error", "-nostdin", "-threads", "1", "-i", file, "-map", "0:v:0",
+                          "-vsync", "passthrough", "-f", "null", "-"});
+    const Finished ingest = ingest_once(scratch, folder, kArea, 1);
     shares.push_back(decode.cpu() / ingest.cpu());
     decodes.push_back(1e3 * decode.cpu() / double(frames));
     ingests.push_back(1e3 * ingest.cpu() / double(frames));
@@ -154,7 +155,7 @@ Json measure_workers(const IngestBench& bench, const Scratch& scratch) {
        workers *= 2) {
     std::vector<double> walls, cpus;
     for (int64_t i = 0; i < std::min<int64_t>(bench.runs, 3); ++i) {
-      const ProcessUse use = ingest_once(scratch, folder, kArea, workers);
+      const Finished use = ingest_once(scratch, folder, kArea, workers);
       walls.push_back(use.wall), cpus.push_back(use.cpu());
     }
     if (workers == 1) single = median(walls);
@@ -176,18 +177,18 @@ Json measure_memory(const IngestBench& bench, const Scratch& scratch) {
   for (const char* source :
        {"testsrc2=s=96x64:r=8:d=1", "mandelbrot=s=128x96:r=8", "smptebars=s=64x96:r=8:d=2"}) {
     files.push_back(scratch.in("small/" + std::to_string(files.size()) + ".mp4"));
-    run_measured({"ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", source, "-frames:v", "9",
-                  "-c:v", "libx264", files.back()});
+    run_successfully({"ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", source, "-frames:v",
+                      "9", "-c:v", "libx264", files.back()});
   }
   Json rows = Json::array();
   const int64_t workers = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   for (int64_t count : {bench.clips / 10, bench.clips}) {
     const std::string folder = make_many(scratch, "many-" + std::to_string(count), count, files);
-    const ProcessUse use = ingest_once(scratch, folder, 0, workers);
+    const Finished use = ingest_once(scratch, folder, 0, workers);
     rows.push_back({{"clips", count}, {"peak_bytes", use.peak_bytes}, {"wall_s", use.wall}});
-    line(bench,
-         format_text("%lld clips, %lld workers: peak %.1f MB, %.0f clips/s", static_cast<long long>(count),
-                     static_cast<long long>(workers), 1e-6 * use.peak_bytes, double(count) / use.wall));
+    line(bench, format_text("%lld clips, %lld workers: peak %.1f MB, %.0f clips/s",
+                            static_cast<long long>(count), static_cast<long long>(workers),
+                            1e-6 * double(use.peak_bytes), double(count) / use.wall));
   }
   return rows;
 }

@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "core/check.h"
+#include "core/child_process.h"
 #include "core/files.h"
 #include "core/log.h"
 #include "tools/launch_folders.h"
@@ -49,13 +50,6 @@ std::vector<std::string> own_command_line() {
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   ZT_CHECK(!words.empty(), "/proc/self/cmdline is empty");
   return words;
-}
-
-std::string own_executable() {
-  char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  ZT_CHECK(length > 0, "/proc/self/exe can't be read: ", std::strerror(errno));
-  return std::string(path, size_t(length));
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -195,7 +189,7 @@ int launch_ranks(int argc, char** argv, int64_t num_ranks, bool saves_on_stop) {
   for (const std::string& note : plan.notes) log_info(note);
   std::vector<std::string> words{"mpirun"};
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
-  words.push_back(own_executable());
+  words.push_back(own_program());
   words.insert(words.end(), argv + 1, argv + argc);
   std::vector<std::string> variables = plan.environment;  // the first of two equal names counts
   for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);

@@ -53,14 +53,14 @@ TEST(IngestScale, TenTimesTheFilesCostTenTimesTheTimeAndNoMemory) {
     lines[i] = size_of(data, "manifest");
     std::printf(
         "%d pictures: %.2f s of processor time, %lld KiB at most; %lld KiB of shards, %lld of manifest\n",
-        counts[i], runs[i].cpu_seconds, static_cast<long long>(runs[i].peak_kib),
+        counts[i], runs[i].cpu(), static_cast<long long>(runs[i].peak_bytes >> 10),
         static_cast<long long>(payload[i] >> 10), static_cast<long long>(lines[i] >> 10));
   }
   // Linear is 10, a step that visits all files for each file tends to 100; their geometric mean is between.
-  EXPECT_LT(runs[1].cpu_seconds / runs[0].cpu_seconds, 31.6);
+  EXPECT_LT(runs[1].cpu() / runs[0].cpu(), 31.6);
   // Lines may stay in memory: plan, inventory, paths, entries, journal and manifest, each about as long as
   // the lines of the manifest or shorter. Payload may not.
-  const int64_t growth = (runs[1].peak_kib - runs[0].peak_kib) << 10, more_lines = lines[1] - lines[0];
+  const int64_t growth = runs[1].peak_bytes - runs[0].peak_bytes, more_lines = lines[1] - lines[0];
   EXPECT_LT(growth, 6 * more_lines) << "payload grew by " << payload[1] - payload[0];
 }
 
