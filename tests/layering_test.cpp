@@ -76,7 +76,8 @@ TEST(Tree, DefinesEachTypeOnce) {
   for (const std::string& path : tree_files())
     if (is_code(path))
       for (const std::string& name : defined_types(read_file(std::string(ZT_SOURCE_DIR) + "/" + path)))
-        if (const auto [known, fresh] = first.emplace(name, path); !fresh)
+        // In one file only branches of an #if can be two definitions.
+        if (const auto [known, fresh] = first.emplace(name, path); !fresh && known->second != path)
           breaches += path + ": " + name + " is defined in " + known->second + " too\n";
   EXPECT_EQ(breaches, "");
   EXPECT_GT(first.size(), 300u) << "definitions were not seen";
