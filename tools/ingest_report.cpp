@@ -45,9 +45,11 @@ std::vector<std::map<std::string, double>> read_scores(const std::string& manife
   return all;
 }
 
+/// "area 6144, upscale false"; an empty text is an option that wasn't used, such as "reading".
 std::string option_text(const Json& options, const std::string& prefix = "") {
   std::string text;
   for (const auto& [key, value] : options.items()) {
+    if (value.is_string() && value.get<std::string>().empty()) continue;
     const std::string name = prefix + key;
     const std::string part = value.is_object()
                                  ? option_text(value, name + ".")

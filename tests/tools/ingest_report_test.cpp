@@ -65,7 +65,8 @@ SourceFacts facts_of(int64_t frames, double fps) {
 std::string make_dataset(const std::string& folder, int64_t many = 0) {
   DatasetRules rules;
   rules.fps = 16;
-  rules.options = R"({"area": 6144, "upscale": false})";
+  rules.options =
+      R"({"area": 6144, "reading": "", "upscale": false, "analysis": {"scenes": ""}, "hdr": "refuse"})";
   DatasetWriter writer(folder, rules);
   const auto keep = [&](ManifestEntry entry, int64_t frames, const std::string& caption) {
     Clip clip = make_pattern_clip(frames, 24, 32, 16, uint64_t(frames));
@@ -104,15 +105,15 @@ TEST(IngestReport, ShowsCountsReasonsAndPictures) {
   const TemporaryFolder folder;
   const std::string html = page_of(make_dataset(folder.path() + "/data"));
   expect_sound(html);
-  expect_holds(
-      html, {"<h1>data: 3 of 5 clips can be used</h1>", "1 kept whole", "2 trimmed",
-             "2 refused, 1 of them as asked for", "75 frames at 16 fps = 4.7 s", "area 6144, upscale false",
-             "101 frames at 23.976 fps = 4.21 s: 67 frames at 16 fps cut "
-             "to 65 = 1 + 4 x 16",
-             "<td>no_video_stream</td>", "<td>no_caption</td>", "<td>whole_rows</td>", "<td>cropped</td>",
-             "<td>decode_errors</td>", "3 text files belong to no clip", "3 clips have a caption",
-             "Captions of several clips", "b.mp4, e.mp4", "Files with the same bytes", "h264 in mov",
-             "bt709 tv (guess)"});
+  expect_holds(html, {"<h1>data: 3 of 5 clips can be used</h1>", "1 kept whole", "2 trimmed",
+                      "2 refused, 1 of them as asked for", "75 frames at 16 fps = 4.7 s",
+                      ">area 6144, upscale false, hdr refuse<",
+                      "101 frames at 23.976 fps = 4.21 s: 67 frames at 16 fps cut "
+                      "to 65 = 1 + 4 x 16",
+                      "<td>no_video_stream</td>", "<td>no_caption</td>", "<td>whole_rows</td>",
+                      "<td>cropped</td>", "<td>decode_errors</td>", "3 text files belong to no clip",
+                      "3 clips have a caption", "Captions of several clips", "b.mp4, e.mp4",
+                      "Files with the same bytes", "h264 in mov", "bt709 tv (guess)"});
   EXPECT_EQ(count_of(html, "<figure>"), 3u);
   EXPECT_EQ(count_of(html, "data:image/jpeg;base64,"), 3u);
   for (const char* title :
