@@ -19,7 +19,7 @@ struct FrameTime {
 /// What a frame's time says of its file.
 enum class ClockStep {
   kOnward,         ///< it follows the frame before
-  kMovedUp,        ///< it lay before the last frame's and was moved up to it
+  kMovedUp,        ///< it lay before the last frame's and was moved up to it, or had the same time
   kContradiction,  ///< the order of times is not that of the pictures: one of the two is damaged
 };
 
@@ -55,6 +55,7 @@ class FrameClock {
 
  private:
   int64_t frame_ticks() const;
+  double average_frame_ticks() const;
   int64_t unwrapped(int64_t tick) const;
   bool is_far_back(int64_t tick, int64_t from) const;
   bool ends_lone_splice(FrameTime& time);
