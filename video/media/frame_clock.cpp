@@ -60,7 +60,8 @@ int64_t FrameClock::unwrapped(int64_t tick) const {
 ClockStep FrameClock::advance(FrameTime& time) {
   ClockStep step = ClockStep::kOnward;
   if (ends_lone_splice(time)) step = ClockStep::kContradiction;
-  else if (started_ && time.tick <= last_tick_) step = go_back(time);
+  else if (started_ && time.tick < last_tick_) step = go_back(time);
+  else if (started_ && time.tick == last_tick_) step = ClockStep::kSameTime;
   if (!started_) first_tick_ = time.tick;
   else last_step_ = time.tick - last_tick_;
   started_ = true;
@@ -74,11 +75,8 @@ bool FrameClock::is_far_back(int64_t tick, int64_t from) const {
   return (from - tick) / frame_ticks() > decoder_.has_b_frames + 1;
 }
 
-/// A time before the last frame's, or the same: of two pictures with one time only the later is ever shown.
+/// A time before the last frame's.
 ClockStep FrameClock::go_back(FrameTime& time) {
-  // The clock is too coarse for so many frames. Libav gives no rate above a frame a tick.
-  const bool is_rounded = average_fps_ > 0 && average_frame_ticks() <= 1;
-  if (time.tick == last_tick_ && is_rounded) return ClockStep::kMovedUp;
   const bool far = is_far_back(time.tick, last_tick_);
   if ((far || reorders_) && shown_.size() > 1 && time.tick > shown_[shown_.size() - 2].tick) {
     // The last frame alone stood too late, and the one before it was shown for too long.
@@ -125,14 +123,10 @@ bool FrameClock::ends_lone_splice(FrameTime& time) {
   return true;
 }
 
-double FrameClock::average_frame_ticks() const {
-  return double(base_.den) / (double(base_.num) * average_fps_);
-}
-
 /// One frame at the stream's average rate, or the last distance between frames.
 int64_t FrameClock::frame_ticks() const {
   int64_t length = last_step_;
-  if (average_fps_ > 0) length = int64_t(average_frame_ticks() + 0.5);
+  if (average_fps_ > 0) length = int64_t(double(base_.den) / (double(base_.num) * average_fps_) + 0.5);
   return std::clamp<int64_t>(length, 1, kFarthest);
 }
 

@@ -19,7 +19,8 @@ struct FrameTime {
 /// What a frame's time says of its file.
 enum class ClockStep {
   kOnward,         ///< it follows the frame before
-  kMovedUp,        ///< it lay before the last frame's and was moved up to it, or had the same time
+  kMovedUp,        ///< it lay before the last frame's and was moved up to it
+  kSameTime,       ///< it has the last frame's time: of the two only this one is ever shown
   kContradiction,  ///< the order of times is not that of the pictures: one of the two is damaged
 };
 
@@ -55,7 +56,6 @@ class FrameClock {
 
  private:
   int64_t frame_ticks() const;
-  double average_frame_ticks() const;
   int64_t unwrapped(int64_t tick) const;
   bool is_far_back(int64_t tick, int64_t from) const;
   bool ends_lone_splice(FrameTime& time);

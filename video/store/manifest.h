@@ -23,7 +23,7 @@ struct SourceFacts {
   int64_t used = 0;          ///< different source frames in the data set
   int64_t interlaced = 0;    ///< decoded frames flagged as two fields
   int64_t jumps = 0;         ///< seeks over pictures that no window shows, and that were not decoded
-  int64_t out_of_order = 0;  ///< times that went back, or not on; such frames follow at once
+  int64_t out_of_order = 0;  ///< times that went back, or not on; of two with one time the later is shown
   int64_t size_changes = 0, format_changes = 0;  ///< within the file
   int64_t width = 0, height = 0;                 ///< coded size
   int64_t shown_width = 0, shown_height = 0;     ///< after pixel aspect and rotation
