@@ -121,18 +121,53 @@ TEST_F(Merging, GivesTheBytesOfASingleIngestForAnyNumberOfParts) {
   }
 }
 
-TEST_F(Merging, TakesOverTheScenesOfAllSources) {
+TEST_F(Merging, JoinsTheScenesThatEachPartFoundInItsOwnSources) {
   const auto with_scenes = [&](const std::string& name, PartNumber part) {
     IngestRequest out = request(name, part);
     out.analysis.scenes = SceneDetector::kContent;
     return out;
   };
   run(with_scenes("whole", {}));
-  run(with_scenes("a", {1, 2}));
-  run(with_scenes("b", {2, 2}));
-  merge("merged", {at("a"), at("b")});
-  EXPECT_TRUE(fs::exists(at("merged/scenes.jsonl")));
-  EXPECT_EQ(folder_difference(at("whole"), at("merged")), "");
+  const std::string all = read_file(at("whole/scenes.jsonl"));
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  EXPECT_GE(lines(all), 12);
+  for (const int64_t count : {2, 20}) {
+    std::vector<std::string> parts;
+    std::string joined;
+    for (int64_t i = 1; i <= count; ++i) {
+      const std::string name = "scenes" + std::to_string(i) + "of" + std::to_string(count);
+      run(with_scenes(name, {i, count}));
+      const std::string own = read_file(at(name + "/scenes.jsonl"));
+      EXPECT_LT(lines(own), lines(all)) << "a part searches its own sources alone";
+      joined += own;
+      parts.push_back(at(name));
+    }
+    EXPECT_EQ(joined, all);
+    const std::string name = "merged" + std::to_string(count);
+    merge(name, parts);
+    EXPECT_EQ(folder_difference(at("whole"), at(name)), "");
+    EXPECT_TRUE(run(with_scenes(name, {})).was_complete) << "a later ingest takes it as its own";
+  }
+}
+
+TEST_F(Merging, NamesAPartWhoseScenesAreDamaged) {
+  std::vector<std::string> parts;
+  for (int64_t i : {1, 2}) {
+    IngestRequest part = request("part" + std::to_string(i), {i, 2});
+    part.analysis.scenes = SceneDetector::kContent;
+    run(part);
+    parts.push_back(part.dataset);
+  }
+  const std::string path = parts[1] + "/scenes.jsonl", sound = read_file(path);
+  write_text(path, sound.substr(0, sound.size() - 3));
+  expect_in(message_of(parts), "part2/scenes.jsonl' is damaged");
+  fs::remove(path);
+  expect_in(message_of(parts), "has scenes.jsonl");
+  IngestRequest again = request("part2", {2, 2});
+  again.analysis.scenes = SceneDetector::kContent;
+  run(again);
+  EXPECT_EQ(read_file(path), sound);
+  EXPECT_EQ(message_of(parts), "");
 }
 
 TEST_F(Merging, PartsAreDataSetsOfTheirOwnAndMayBeEmpty) {

@@ -115,10 +115,10 @@ class Ingest {
   explicit Ingest(const IngestRequest& request)
       : request_(request), rules_(rules_of(request)), plan_(plan_of(request)) {
     check_folders(request, plan_.roots);
-    cut_into_scenes();
     inventory_ = take_inventory(plan_);
     ZT_REQUIRE(!inventory_.empty(), "no video or picture below '", request.source, "'");
     if (request.part.is_part()) sources_hash_ = keep_part(request.part, plan_, inventory_);
+    cut_into_scenes();  // after it: a part searches its own files alone
     for (const PlannedSource& source : plan_.sources)
       for (size_t i = 0; i < source.clips.size(); ++i) paths_.push_back(source.location);
   }
@@ -192,6 +192,7 @@ void Ingest::cut_into_scenes() {
   if (!then.empty()) require_rules(then);
   zoetrope::cut_into_scenes({request_.dataset, request_.analysis.scenes, request_.decode, request_.workers},
                             plan_);
+  inventory_ = take_inventory(plan_);
 }
 
 void Ingest::require_update(const SourceChanges& changes, bool others_changed) const {

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "core/check.h"
 #include "core/files.h"
 #include "video/analysis/duplicates.h"
+#include "video/ingest/scene_plan.h"
 #include "video/store/dataset_writer.h"
 #include "video/store/journal.h"
 #include "video/store/part_folder.h"
@@ -20,6 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Parts = std::vector<std::unique_ptr<PartFolder>>;
+
+constexpr const char *kPairing = "pairing.json", *kScenes = "scenes.jsonl";
+constexpr const char* kThen = "; run 'zoetrope ingest' of each part again, which writes it anew";
 
 void check_places(const std::string& dataset, const std::vector<std::string>& parts) {
   for (const std::string& part : parts)
@@ -56,30 +61,43 @@ Parts open_parts(const std::vector<std::string>& folders) {
   return parts;
 }
 
-/// Files that every part has whole, since they are about all sources.
-constexpr const char* kWholeFiles[] = {"pairing.json", "scenes.jsonl"};
+/// The part's file, if it has it.
+std::optional<std::string> text_of(const PartFolder& part, const std::string& name) {
+  const std::string path = part.folder() + "/" + name;
+  return fs::exists(path) ? std::optional(read_file(path)) : std::nullopt;
+}
 
-/// Their texts, by name; of those that the parts have.
-std::map<std::string, std::string> whole_files(const Parts& parts) {
-  std::map<std::string, std::string> texts;
-  const auto text_of = [](const PartFolder& part, const std::string& name) {
-    const std::string path = part.folder() + "/" + name;
-    return fs::exists(path) ? std::optional(read_file(path)) : std::nullopt;
-  };
-  for (const char* name : kWholeFiles) {
-    const std::optional<std::string> text = text_of(*parts.front(), name);
-    for (const auto& part : parts)
-      ZT_REQUIRE(
-          text_of(*part, name) == text, "'", part->folder(), "/", name, "' is not that of '",
-          parts.front()->folder(),
-          "': one is missing or damaged, or other files lay below SOURCE; run 'zoetrope ingest' of both "
-          "parts again, which writes it anew");
-    if (text) texts[name] = *text;
+void require_scenes(const std::string& text, const std::string& folder) {
+  std::istringstream in(text);
+  try {
+    for (std::string line; std::getline(in, line);) parse_scenes_line(line);
+  } catch (const Error& error) {
+    throw Error(join_message("'", folder, "/", kScenes, "' is damaged: ", error.what(), kThen));
   }
+}
+
+/// The pairing report, which is about all sources and which every part has whole, and the lines of the scenes
+/// of each part's own sources, one after another: by name, of those that the parts have.
+std::map<std::string, std::string> files_beside(const Parts& parts) {
+  std::map<std::string, std::string> texts;
+  const std::optional<std::string> pairing = text_of(*parts.front(), kPairing),
+                                   scenes = text_of(*parts.front(), kScenes);
+  for (const auto& part : parts) {
+    ZT_REQUIRE(text_of(*part, kPairing) == pairing, "'", part->folder(), "/", kPairing, "' is not that of '",
+               parts.front()->folder(), "', so one is missing or damaged, or other files lay below SOURCE",
+               kThen);
+    const std::optional<std::string> own = text_of(*part, kScenes);
+    ZT_REQUIRE(own.has_value() == scenes.has_value(), "only one of '", part->folder(), "' and '",
+               parts.front()->folder(), "' has ", kScenes, kThen);
+    if (!own) continue;
+    require_scenes(*own, part->folder());
+    texts[kScenes] += *own;
+  }
+  if (pairing) texts[kPairing] = *pairing;
   return texts;
 }
 
-void write_whole_files(const std::string& dataset, const std::map<std::string, std::string>& texts) {
+void write_files_beside(const std::string& dataset, const std::map<std::string, std::string>& texts) {
   for (const auto& [name, text] : texts) {
     const std::string path = dataset + "/" + name;
     if (!fs::exists(path) || read_file(path) != text) write_file_atomically(path, text);
@@ -168,7 +186,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
                         const std::function<void(const MergeProgress&)>& progress) {
   check_places(dataset, folders);
   const Parts parts = open_parts(folders);
-  const std::map<std::string, std::string> whole = whole_files(parts);
+  const std::map<std::string, std::string> whole = files_beside(parts);
   DatasetRules rules = parse_rules(parts.front()->summary().rules);
   rules.part = {};
   MergeProgress state;
@@ -178,7 +196,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
   if (is_there_already(dataset, rules_text(rules), parts, state.total) && is_sound(dataset, rules)) {
     fs::remove(journal_path(dataset), ignored);  // of a run that was killed in its last moment
     result.was_complete = true;
-    write_whole_files(dataset, whole);
+    write_files_beside(dataset, whole);
   } else {
     ZT_REQUIRE(!fs::exists(dataset + "/sources.partial"), "'", dataset,
                "' is an unfinished ingest, no merge; name another folder");
@@ -189,7 +207,7 @@ MergeResult merge_parts(const std::string& dataset, const std::vector<std::strin
     state.total_bytes = payload_from(state.done, parts, rules.patch);
     progress(state);
     copy_clips(writer, parts, state, progress);
-    write_whole_files(dataset, whole);
+    write_files_beside(dataset, whole);
     writer.seal();
   }
   result.entries = read_manifest(dataset + "/manifest.jsonl");
