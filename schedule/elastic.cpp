@@ -75,9 +75,10 @@ void offer_lowest_stack(const ElasticBatch& batch, RingSizes& sizes, const Stack
 }
 
 /// Tries lower and lower times, a tenth of the excess over the bound at a time, and other orders of the rings
-/// where one fails: Note [Promoted rings].
-void offer_reordered(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best) {
-  if (!best.plan) return;
+/// where one fails: Note [Promoted rings]. Returns the last order that served.
+RingOrder offer_reordered(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best) {
+  RingOrder kept(batch.num_samples());
+  if (!best.plan) return kept;
   const int64_t few = batch.num_samples() <= kFewRings ? 100 : 32;  // attempts
   std::optional<BlockDraft> draft;
   RingOrder order(batch.num_samples());
@@ -92,14 +93,16 @@ void offer_reordered(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best
     draft.emplace(*std::move(found));
     excess = lower;
     order.keep();
+    kept = order;
   }
   if (draft) offer_draft(batch, *std::move(draft), batch.bound_ns + excess, best);
+  return kept;
 }
 
 /// In pools of nodes rings on half nodes fit together best, with no slots left between them, where larger
 /// rings cost little more; else a quarter, or any place, with as many left as small samples fill. The larger
 /// the batch the less is tried.
-void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, BestPlan& best) {
+void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, RingOrder& order, BestPlan& best) {
   constexpr int64_t kMedium = 1024, kLarge = 8192;  // samples
   const int64_t per_node = batch.cost.ranks_per_node, num_samples = batch.num_samples();
   const int64_t tolerance = std::max<int64_t>(1, batch.tolerance_ns());
@@ -114,12 +117,12 @@ void offer_stacks_on_nodes(const ElasticBatch& batch, RingSizes& sizes, BestPlan
     offer_lowest_stack(batch, sizes, search, {style}, best);
     if (is_within(batch, best, num_samples > kMedium ? 100 : 200)) return;
   }
-  if (num_samples <= kMedium) offer_reordered(batch, sizes, best);
+  if (num_samples <= kMedium) order = offer_reordered(batch, sizes, best);
 }
 
-void offer_stacks(const ElasticBatch& batch, BestPlan& best) {
+void offer_stacks(const ElasticBatch& batch, RingOrder& order, BestPlan& best) {
   RingSizes sizes(batch.tokens, batch.cost, batch.cluster);
-  if (batch.has_places()) return offer_stacks_on_nodes(batch, sizes, best);
+  if (batch.has_places()) return offer_stacks_on_nodes(batch, sizes, order, best);
   const int64_t tolerance = batch.tolerance_ns();
   offer_lowest_stack(batch, sizes, {std::max<int64_t>(1, tolerance / 2), 2, tolerance, 0}, {StackStyle{}},
                      best);
@@ -195,11 +198,13 @@ Plan plan_elastic(const std::vector<int64_t>& lengths, const CostModel& cost, co
     if (std::optional<Plan> plan = plan_waves(lengths, cost, cluster)) best.offer(*std::move(plan), cost);
   } else {
     const ElasticBatch batch(lengths, cost, cluster);
-    offer_stacks(batch, best);
+    RingOrder order(batch.has_places() ? batch.num_samples() : 0);
+    offer_stacks(batch, order, best);
     // Pouring knows nothing of nodes; there it is for batches that are too small to be stacked well.
     const bool pours = batch.num_samples() <= kSmallBatch || !batch.has_places() || !best.plan;
     if (pours && !good_enough(batch, best) && !good_enough_for_large(batch, best)) offer_poured(batch, best);
     offer_rivals(batch, lengths, best);
+    if (batch.has_places() && batch.num_samples() <= kFewRings) offer_shuffled(batch, order, best);
     if (is_within(batch, best, 200)) most_shards = kMostStaticShards;
   }
   StaticChoice fixed = best_static_balanced(lengths, cost, cluster, best.total_ns, most_shards);

@@ -36,7 +36,9 @@ class Stack {
   bool place_all() {
     int64_t num_rings = 0;
     while (num_rings < batch_.num_samples() && !is_whole(num_rings)) ++num_rings;
-    return place_rings(num_rings) && open_tails(num_rings) && place_wholes(num_rings);
+    if (counts()) order_->tally.emplace();
+    return place_rings(num_rings) && open_tails(num_rings) && place_wholes(num_rings) &&
+           (!counts() || order_->tally->missing_ns == 0);
   }
 
   BlockDraft& draft() { return draft_; }
@@ -60,14 +62,25 @@ class Stack {
     for (int64_t i : order_->items()) {
       if (i >= num_rings || place_ring(i)) continue;
       order_->found_no_place(i);
-      return false;
+      if (!goes_on_without(least_ns(i))) return false;
+      order_->tally->rings.push_back(i);
     }
     return true;
   }
+  bool counts() const { return order_ && order_->tally; }
+  /// Counts what found no place, if that is no reason to stop.
+  bool goes_on_without(int64_t ns) {
+    if (counts()) order_->tally->missing_ns += std::max<int64_t>(1, ns);
+    return counts();
+  }
+  int64_t least_ns(int64_t i) const {
+    return bound_of_split(batch_.cost, batch_.cluster, batch_.tokens[size_t(i)], time_ - batch_.cost.wave)
+        .work;
+  }
   void tell_order(int64_t i, int64_t score) {
-    const int64_t least =
-        bound_of_split(batch_.cost, batch_.cluster, batch_.tokens[size_t(i)], time_ - batch_.cost.wave).work;
-    order_->placed(i, score - least, least);
+    const int64_t least = least_ns(i);
+    if (counts()) order_->tally->waste_ns += score - least;
+    else order_->placed(i, score - least, least);
   }
 
   bool is_whole(int64_t i) const {
@@ -197,7 +210,7 @@ class Stack {
     __int128 room = 0, work = 0;
     for (int64_t each : rooms_) room += each;
     for (int64_t i = first_whole; i < batch_.num_samples(); ++i) work += batch_.whole_ns[size_t(i)];
-    if (work > room) return false;
+    if (work > room && !counts()) return false;
     std::vector<std::pair<int64_t, int>> sorted;
     sorted.reserve(rooms_.size());
     for (size_t bin = 0; bin < rooms_.size(); ++bin) sorted.emplace_back(rooms_[bin], int(bin));
@@ -208,7 +221,8 @@ class Stack {
 
   bool place_wholes(int64_t i) {
     for (; i < batch_.num_samples(); ++i)
-      if (!place_whole(i) && !split_over_tails(i)) return false;
+      if (!place_whole(i) && !split_over_tails(i) && !goes_on_without(batch_.whole_ns[size_t(i)]))
+        return false;
     return true;
   }
 

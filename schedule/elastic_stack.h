@@ -22,6 +22,10 @@ struct StackStyle {
 std::optional<BlockDraft> stack_within(const ElasticBatch& batch, RingSizes& sizes, int64_t time,
                                        const StackStyle& style, RingOrder* order = nullptr);
 
+/// Looks for lower times with the order of rings changed at random, from one that serves on. Planning may
+/// take a small part of the time that the step takes. Source: Note [Shuffled rings] in elastic_shuffle.cpp.
+void offer_shuffled(const ElasticBatch& batch, const RingOrder& start, BestPlan& best);
+
 /// Offers a draft that ends by `time` as it is, and with waves joined where the same ranks run them one after
 /// another.
 void offer_draft(const ElasticBatch& batch, BlockDraft draft, int64_t time, BestPlan& best);

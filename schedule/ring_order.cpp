@@ -21,6 +21,12 @@ RingOrder::RingOrder(int64_t num_samples)
   for (size_t i = 0; i < position_.size(); ++i) position_[i] = int64_t(i) * kUnit;
 }
 
+void RingOrder::move(int64_t from, int64_t to) {
+  const auto begin = items_.begin();
+  if (from < to) std::rotate(begin + from, begin + from + 1, begin + to + 1);
+  else std::rotate(begin + to, begin + from, begin + from + 1);
+}
+
 void RingOrder::placed(int64_t item, int64_t waste_ns, int64_t least_ns) {
   const int64_t share =
       least_ns > 0 ? std::min(waste_ns, least_ns) / std::max<int64_t>(1, least_ns / kUnit) : int64_t(0);

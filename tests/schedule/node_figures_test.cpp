@@ -58,6 +58,21 @@ TEST(NodeFigures, PoolsWithAPartOfANode) {
       }
 }
 
+/// Few samples, most of them rings, on slow links: 1.050 x the bound without a search for the rings' order.
+TEST(NodeFigures, FewRingsOnSlowLinks) {
+  constexpr double kMostOverBound = 1.03;
+  const std::vector<int64_t> lengths = trace_lengths(find_trace("t3"), 0, 0, 128);
+  const CostModel cost = find_cost("pcie");
+  const Cluster cluster{64, 20480, 0};
+  const Plan plan = make_plan({"elastic", 0}, lengths, cost, cluster);
+  validate_plan(plan, lengths, cluster.num_slots);
+  EXPECT_LE(max_tokens_per_slot(plan), cluster.tokens_per_slot);
+  EXPECT_EQ(make_plan({"elastic", 0}, lengths, cost, cluster), plan);
+  const double ratio = double(makespan_of(plan, cost).total_ns) / double(lower_bound(lengths, cost, cluster));
+  std::printf("t3 x 128, seed 0, pcie: elastic %.4f x the bound\n", ratio);
+  EXPECT_LE(ratio, kMostOverBound);
+}
+
 /// Lock-step on slow links: the seeds that are farthest from the bound.
 TEST(NodeFigures, WavesOnSlowLinks) {
   struct Case {
