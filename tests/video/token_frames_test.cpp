@@ -1,6 +1,8 @@
 // Tokens that are made frame by frame, straight from decoded pictures: the same bytes as pictures that are
 // cut into patches afterwards, for patches and turns that take either way.
 #include <gtest/gtest.h>
+
+#include <cstring>
 #include <random>
 
 #include "tests/support/picture_reference.h"
@@ -112,6 +114,48 @@ TEST(TokenFrames, RepeatedAndTakenBackFramesAreAsIfNeverThere) {
     expected.push_back(make_random_picture(AV_PIX_FMT_YUV420P, kWidth, kHeight, seed + i));
   EXPECT_TRUE(bytes_of(frames.take(3)) == bytes_of(by_pictures(expected, rule, nullptr, 3)))
       << "seed " << seed;
+}
+
+/// Frames that come and go, the same with a sink and without; what the sink got comes first.
+std::string bytes_with_sink(bool sinks, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const Patch patch{2, 8, 8};
+  std::string got;
+  TokenSink sink;
+  if (sinks) {
+    sink.put = [&](const Tensor& rows) {
+      got.append(static_cast<const char*>(rows.raw()), size_t(rows.bytes()));
+    };
+    sink.read_back = [&](const Tensor& rows) {
+      EXPECT_LE(size_t(rows.bytes()), got.size());
+      std::memcpy(rows.raw(), got.data(), size_t(rows.bytes()));
+    };
+  }
+  TokenFrames frames(patch, 16, 24, 1, sink);
+  const int64_t count = 1 + int64_t(random() % 12);
+  std::vector<uint8_t> rgb(16 * 24 * 3);
+  for (int64_t i = 0; i < count; ++i) {
+    frames.add();
+    if (i > 0 && random() % 2 == 0) {
+      copy_picture(frames.place(i), frames.place(i - 1));
+      continue;
+    }
+    for (uint8_t& level : rgb) level = uint8_t(random());
+    put_picture(frames.place(i), rgb.data());
+  }
+  if (random() % 2 == 0) frames.cut(1 + int64_t(random() % uint64_t(count)));  // held from here on
+  const Tokens rest = frames.take(whole_frames(frames.num_frames(), patch));
+  if (rest.tokens.rows() == 0) {
+    EXPECT_EQ(int64_t(got.size()), rest.num_tokens() * 3 * patch.t * patch.h * patch.w);
+    return got;
+  }
+  return {static_cast<const char*>(rest.tokens.raw()), size_t(rest.tokens.bytes())};
+}
+
+TEST(TokenFrames, GoToASinkAsTheyAreHeld) {
+  const uint64_t seed = std::random_device{}();
+  for (uint64_t i = 0; i < 200; ++i)
+    EXPECT_TRUE(bytes_with_sink(true, seed + i) == bytes_with_sink(false, seed + i)) << "seed " << seed + i;
 }
 
 }  // namespace

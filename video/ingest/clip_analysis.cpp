@@ -29,13 +29,14 @@ double seconds_of(const SourceFacts& facts, const Window& window, const ClipAnal
   return std::min(window.end.value(), file_end) - window.start.value();
 }
 
-std::string hash_of_tokens(const Tokens& tokens) {
-  ContentHash hash;
-  hash.add(join_message(tokens.grid[0], 'x', tokens.grid[1], 'x', tokens.grid[2], ' '));
-  hash.add({reinterpret_cast<const char*>(tokens.tokens.data<uint8_t>()), size_t(tokens.tokens.bytes())});
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value()));
-  return text;
+/// Of the grid and of the payload's own hash, which is known before how long the clip is.
+std::string hash_of_tokens(const ReadyClip& clip) {
+  const Tensor& tokens = clip.tokens.tokens;
+  const std::string payload =
+      clip.stream ? clip.stream->hash()
+                  : content_hash({static_cast<const char*>(tokens.raw()), size_t(tokens.bytes())});
+  const auto& grid = clip.tokens.grid;
+  return content_hash(join_message(grid[0], 'x', grid[1], 'x', grid[2], ' ', payload));
 }
 
 void refuse_at_wish(ManifestEntry& entry, const std::string& reason) {
@@ -49,7 +50,7 @@ void refuse_at_wish(ManifestEntry& entry, const std::string& reason) {
 }  // namespace
 
 std::string analysis_rules_text(const AnalysisRequest& request) {
-  return nlohmann::ordered_json{{"version", 1},
+  return nlohmann::ordered_json{{"version", 2},
                                 {"scenes", name_of(request.scenes)},
                                 {"filters", nlohmann::ordered_json::parse(filters_text(request.filters))},
                                 {"duplicates", name_of(request.duplicates)}}
@@ -79,7 +80,7 @@ void decide_with_scores(DecodedTokens& decoded, const FrameAnalyzer& frames, con
   analysis.has_scores = true;
   analysis.scores = scores_of(frames.records(), first, last);
   analysis.frame_hashes = second_hashes_of(frames.records(), first, last);
-  analysis.frames_hash = hash_of_tokens(out.tokens);
+  analysis.frames_hash = hash_of_tokens(out);
   const std::string reason =
       filter_reason(filters, analysis.scores, seconds_of(out.entry.facts, window, analysis));
   if (!reason.empty()) refuse_at_wish(out.entry, reason);

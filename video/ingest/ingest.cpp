@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "video/ingest/clip_analysis.h"
+#include "video/ingest/clip_stream.h"
 #include "video/ingest/ingest_tasks.h"
 #include "video/ingest/ordered_run.h"
 #include "video/ingest/part_plan.h"
@@ -166,10 +167,10 @@ class Ingest {
   void require_update(const SourceChanges& changes, bool others_changed = false) const;
   int64_t repair(const std::function<void(const IngestProgress&)>& progress);
   void decode_rest(const std::function<void(const IngestProgress&)>& progress, IngestResult& result);
-  std::vector<ReadyClip> process(const IngestTask& task);
+  std::vector<ReadyClip> process(const IngestTask& task, const std::function<bool()>& may_stream = {});
   bool take_previous(std::vector<ReadyClip>& clips);
   void write(ReadyClip& ready);
-  void decode(const IngestTask& task, std::vector<ReadyClip>& clips) const;
+  void decode(const IngestTask& task, const std::function<bool()>& may_stream, std::vector<ReadyClip>& clips);
 
   const IngestRequest& request_;
   DatasetRules rules_;
@@ -250,7 +251,8 @@ void Ingest::open() {
   write_inventory(folder, inventory_);
 }
 
-std::vector<ReadyClip> Ingest::process(const IngestTask& task) {
+/// `may_stream`: whether it is this task's turn to be written.
+std::vector<ReadyClip> Ingest::process(const IngestTask& task, const std::function<bool()>& may_stream) {
   const std::string hash = hash_or_nothing(task.source->location);
   std::vector<ReadyClip> out(task.num_clips);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -268,7 +270,7 @@ std::vector<ReadyClip> Ingest::process(const IngestTask& task) {
     entry.repeats = planned.repeats;
     note_window(planned.window, planned.has_window, entry.analysis);
   }
-  if (!take_previous(out)) decode(task, out);
+  if (!take_previous(out)) decode(task, may_stream, out);
   out.erase(out.begin(), out.begin() + int64_t(task.num_decided));
   return out;
 }
@@ -293,7 +295,8 @@ bool Ingest::take_previous(std::vector<ReadyClip>& clips) {
   return !found.empty();
 }
 
-void Ingest::decode(const IngestTask& task, std::vector<ReadyClip>& clips) const {
+void Ingest::decode(const IngestTask& task, const std::function<bool()>& may_stream,
+                    std::vector<ReadyClip>& clips) {
   std::vector<Window> windows;
   std::vector<size_t> decoded_at;
   for (size_t i = 0; i < clips.size(); ++i) {
@@ -305,11 +308,12 @@ void Ingest::decode(const IngestTask& task, std::vector<ReadyClip>& clips) const
   if (windows.empty()) return;
   const DecodeRules rules = rules_for(*task.source, request_.decode);
   FrameAnalyzer frames;
-  std::vector<DecodedTokens> decoded =
-      decode_tokens(task.source->location, rules, windows,
-                    [&](const AVFrame& frame, const PresentedFrame& place) { frames.observe(frame, place); });
-  for (size_t i = 0; i < decoded.size(); ++i) {
-    DecodedTokens each = std::move(decoded[i]);
+  StreamedClips decoded = decode_streamed(task.source->location, rules, windows, frames, [&] {
+    return may_stream && may_stream() ? writer_->stream() : nullptr;
+  });
+  for (size_t i = 0; i < decoded.clips.size(); ++i) {
+    DecodedTokens each = std::move(decoded.clips[i]);
+    clips[decoded_at[i]].stream = decoded.stream;
     require_whole_window(windows[i], each);
     apply_policy(request_.damaged, each);
     decide_with_scores(each, frames, windows[i], rules, request_.analysis.filters, clips[decoded_at[i]]);
@@ -320,7 +324,7 @@ void Ingest::write(ReadyClip& ready) {
   require_sound(request_.damaged, ready.entry);
   if (ready.entry.undecided()) writer_->append_undecided(std::move(ready.entry));
   else if (ready.entry.refused()) writer_->append_refused(std::move(ready.entry));
-  else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens);
+  else writer_->append(std::move(ready.entry), ready.clip, ready.caption, ready.tokens, ready.stream.get());
 }
 
 /// Adds what was read and decoded for the clips of one file.
@@ -361,7 +365,9 @@ void Ingest::decode_rest(const std::function<void(const IngestProgress&)>& progr
     previous_->release(names);
     progress(state);
   });
-  ordered.run(int64_t(tasks.size()), [&](int64_t index) { return process(tasks[size_t(index)]); });
+  ordered.run(int64_t(tasks.size()), [&](int64_t index) {
+    return process(tasks[size_t(index)], [&ordered, index] { return ordered.is_next(index); });
+  });
 }
 
 /// Makes broken shards of a finished data set anew; returns how many.

@@ -31,6 +31,11 @@ void OrderedRun::run(int64_t count, const std::function<std::vector<ReadyClip>(i
   });
 }
 
+bool OrderedRun::is_next(int64_t index) {
+  const std::lock_guard guard(lock_);
+  return index == next_ && !failed_;
+}
+
 bool OrderedRun::wait_for_turn(int64_t index) {
   std::unique_lock guard(lock_);
   // The task whose turn it is may always go on: all others wait for it.

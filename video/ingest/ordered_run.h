@@ -23,6 +23,8 @@ class OrderedRun {
 
   /// Runs tasks 0 to count - 1. Throws: what a task or the sink throws first.
   void run(int64_t count, const std::function<std::vector<ReadyClip>(int64_t)>& task);
+  /// Whether all tasks before this one were handed over: until it is itself, nothing else is.
+  bool is_next(int64_t index);
 
  private:
   bool wait_for_turn(int64_t index);

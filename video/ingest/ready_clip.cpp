@@ -51,6 +51,7 @@ void decide(DecodedTokens& decoded, const DecodeRules& rules, ReadyClip& out) {
     out.entry.reason += (out.entry.reason.empty() ? "" : "; ") + printable_name(cut);
   clip.name = out.entry.name;
   out.tokens = decoded.frames->take(whole);
+  if (out.tokens.tokens.rows() > 0) out.stream.reset();
   out.clip = std::move(clip);
 }
 

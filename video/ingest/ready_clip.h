@@ -2,11 +2,13 @@
 // video/ingest.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "video/clip.h"
 #include "video/media/decode_tokens.h"
 #include "video/store/manifest.h"
+#include "video/store/shard.h"
 #include "video/tokens.h"
 
 namespace zoetrope {
@@ -16,7 +18,8 @@ struct ReadyClip {
   ManifestEntry entry;
   Clip clip;  ///< without pixels
   std::string caption;
-  Tokens tokens;
+  Tokens tokens;  ///< the grid alone, when `stream` has them
+  std::shared_ptr<ShardStream> stream;
   bool reused = false;  ///< not decoded, but taken from the data set that is being updated
 };
 
@@ -24,7 +27,8 @@ struct ReadyClip {
 /// none.
 void require_whole_window(const Window& window, DecodedClip& decoded);
 
-/// Gives a decoded clip its verdict and cuts it to whole token rows; `decoded` is used up.
+/// Gives a decoded clip its verdict and cuts it to whole token rows; `decoded` is used up. `out.stream`: what
+/// may have its tokens.
 void decide(DecodedTokens& decoded, const DecodeRules& rules, ReadyClip& out);
 
 }  // namespace zoetrope

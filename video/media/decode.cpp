@@ -32,16 +32,20 @@ std::vector<DecodedTokens> leave_undecided(const std::string& reason, size_t cou
 }
 
 std::vector<DecodedTokens> decode_as(FrameKind kind, const MediaLocation& location, const DecodeRules& rules,
-                                     const std::vector<Window>& windows, const FrameObserver& observe) {
+                                     const std::vector<Window>& windows, const FrameObserver& observe,
+                                     const OpenTokenSink& open_sink) {
   const std::vector<Window> all = windows.empty() ? std::vector<Window>{{}} : windows;
   std::optional<FileDecoder> decoder;
   const auto refuse = [&](const std::string& reason) {
     return refuse_all(reason, decoder ? decoder->facts() : SourceFacts{}, all.size());
   };
   try {
-    decoder.emplace(location, rules, all, observe, kind);
+    decoder.emplace(location, rules, all, observe, kind, open_sink);
     if (!decoder->run_sparse()) {
-      if (decoder->has_read()) decoder.emplace(location, rules, all, observe, kind);
+      if (decoder->has_read()) {
+        decoder.reset();  // and with it what its sink has
+        decoder.emplace(location, rules, all, observe, kind, open_sink);
+      }
       decoder->run();
     }
     return decoder->results();
@@ -61,14 +65,15 @@ std::vector<DecodedTokens> decode_as(FrameKind kind, const MediaLocation& locati
 std::vector<DecodedClip> decode_file(const MediaLocation& location, const DecodeRules& rules,
                                      const std::vector<Window>& windows, const FrameObserver& observe) {
   std::vector<DecodedClip> out;
-  for (DecodedTokens& each : decode_as(FrameKind::kPictures, location, rules, windows, observe))
+  for (DecodedTokens& each : decode_as(FrameKind::kPictures, location, rules, windows, observe, {}))
     out.push_back(std::move(each));
   return out;
 }
 
 std::vector<DecodedTokens> decode_tokens(const MediaLocation& location, const DecodeRules& rules,
-                                         const std::vector<Window>& windows, const FrameObserver& observe) {
-  return decode_as(FrameKind::kTokens, location, rules, windows, observe);
+                                         const std::vector<Window>& windows, const FrameObserver& observe,
+                                         const OpenTokenSink& open_sink) {
+  return decode_as(FrameKind::kTokens, location, rules, windows, observe, open_sink);
 }
 
 }  // namespace zoetrope

@@ -14,9 +14,11 @@ struct DecodedTokens : DecodedClip {
   std::optional<TokenFrames> frames;  ///< none when refused
 };
 
-/// As decode_file. Memory: the tokens of the clips, a few decoded frames.
+/// As decode_file. `open_sink`: when there is one window, asked for each of its sound runs where their tokens
+/// go. Memory: the tokens of the clips that go nowhere, a few decoded frames. Throws: what a sink throws.
 std::vector<DecodedTokens> decode_tokens(const MediaLocation& location, const DecodeRules& rules,
                                          const std::vector<Window>& windows,
-                                         const FrameObserver& observe = {});
+                                         const FrameObserver& observe = {},
+                                         const OpenTokenSink& open_sink = {});
 
 }  // namespace zoetrope

@@ -10,14 +10,15 @@
 namespace zoetrope {
 
 FileDecoder::FileDecoder(const MediaLocation& location, const DecodeRules& rules,
-                         const std::vector<Window>& windows, const FrameObserver& observe, FrameKind kind)
+                         const std::vector<Window>& windows, const FrameObserver& observe, FrameKind kind,
+                         const OpenTokenSink& open_sink)
     : meter_(rules.limits, rules.clip_seconds),
       file_(location, meter_),
       rules_(rules),
       observe_(observe),
       facts_(file_.facts()),
       clock_(file_),
-      shown_(file_, rules, windows, kind) {}
+      shown_(file_, rules, windows, kind, open_sink) {}
 
 bool FileDecoder::run_sparse() {
   if (rules_.deinterlace || shown_.needs_every_frame() || !may_skip_groups(file_, shown_.samplers(), rules_))

@@ -23,7 +23,7 @@ class FileDecoder {
  public:
   /// Opens the file. Throws: Error whose text is the reason to refuse it.
   FileDecoder(const MediaLocation& location, const DecodeRules& rules, const std::vector<Window>& windows,
-              const FrameObserver& observe, FrameKind kind);
+              const FrameObserver& observe, FrameKind kind, const OpenTokenSink& open_sink);
   /// Decodes, by seeks, only what the windows show, when that skips whole groups of pictures. False: it must
   /// be decoded from its start, by a new FileDecoder if this one `has_read`. Throws: as the constructor.
   bool run_sparse();

@@ -5,10 +5,13 @@
 namespace zoetrope {
 
 ShownFrames::ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows,
-                         FrameKind kind)
+                         FrameKind kind, const OpenTokenSink& open_sink)
     : file_(file), kind_(kind), converter_(rules.size), held_(libav::new_frame()) {
   const AVRational base = file.stream().time_base;
-  for (const Window& window : windows) samplers_.emplace_back(window, rules, Ratio{base.num, base.den});
+  // Clips of one file come side by side: only a single one can go to a sink.
+  for (const Window& window : windows)
+    samplers_.emplace_back(window, rules, Ratio{base.num, base.den},
+                           windows.size() == 1 ? open_sink : OpenTokenSink());
 }
 
 std::array<int, 2> ShownFrames::stream_aspect() const {
@@ -62,11 +65,8 @@ void ShownFrames::show_tokens() {
       const TargetSize& size = converter_.pictures().target();
       const TokenFrames& frames = sampler.add_tokens(held_place_, size.height, size.width);
       const TokenPlace place = frames.place(frames.num_frames() - 1);
-      if (source != nullptr) {
-        copy_picture(place, source->place(source_frame));
-        continue;
-      }
-      converter_.convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(), place);
+      if (source != nullptr) copy_picture(place, source->place(source_frame));
+      else converter_.convert(*held_, libav::display_matrix_of(file_.stream()), stream_aspect(), place);
       source = &frames;
       source_frame = frames.num_frames() - 1;
     }

@@ -13,7 +13,7 @@ namespace zoetrope {
 class ShownFrames {
  public:
   ShownFrames(const MediaFile& file, const DecodeRules& rules, const std::vector<Window>& windows,
-              FrameKind kind);
+              FrameKind kind, const OpenTokenSink& open_sink);
   /// Starts a run of sound frames. `file_start`: first presented tick of the file; `run_start`: of this run.
   void start_run(int64_t file_start, int64_t run_start);
   /// Ends the run; frames from packets of `first_bad_order` on are taken back.

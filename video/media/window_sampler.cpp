@@ -8,9 +8,11 @@
 
 namespace zoetrope {
 
-WindowSampler::WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base)
+WindowSampler::WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base,
+                             OpenTokenSink open_sink)
     : window_(window),
       rules_(rules),
+      open_sink_(std::move(open_sink)),
       fps_(ratio_of_fps(rules.fps)),
       time_base_(time_base),
       grid_(fps_, window.start, time_base) {
@@ -90,7 +92,9 @@ void WindowSampler::add(const PlacedFrame& frame, const std::vector<uint8_t>& rg
 const TokenFrames& WindowSampler::add_tokens(const PlacedFrame& frame, int64_t height, int64_t width) {
   const int64_t frame_bytes = height * width * 3;
   require_room(frame_bytes);
-  if (!run_.tokens) run_.tokens.emplace(rules_.size.patch, height, width, most_frames(frame_bytes));
+  if (!run_.tokens)
+    run_.tokens.emplace(rules_.size.patch, height, width, most_frames(frame_bytes),
+                        open_sink_ ? open_sink_() : TokenSink{});
   run_.tokens->add();
   note_frame(frame);
   return *run_.tokens;

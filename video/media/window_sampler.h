@@ -26,7 +26,9 @@ enum class FrameKind { kPictures, kTokens };
 
 class WindowSampler {
  public:
-  WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base);
+  /// `open_sink`: asked for each run's tokens; may be empty.
+  WindowSampler(const Window& window, const DecodeRules& rules, Ratio time_base,
+                OpenTokenSink open_sink = {});
   /// Starts a run. `file_start`: first presented tick of the file; `run_start`: of this run.
   void start_run(int64_t file_start, int64_t run_start);
   /// Number of output frames that show this frame.
@@ -69,6 +71,7 @@ class WindowSampler {
 
   Window window_;
   const DecodeRules& rules_;
+  OpenTokenSink open_sink_;
   Ratio fps_, time_base_;
   FrameGrid grid_;
   int64_t file_start_ = 0, limit_ = 0, length_limit_ = 0;

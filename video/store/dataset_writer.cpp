@@ -134,13 +134,23 @@ void DatasetWriter::forget_after(int64_t count) {
   write_journal();
 }
 
+void DatasetWriter::begin_shard() {
+  if (!shard_.has_begun()) shard_.begin(folder_ + "/" + shard_name(shards_.size()));
+}
+
+std::shared_ptr<ShardStream> DatasetWriter::stream() {
+  begin_shard();
+  return shard_.stream();
+}
+
 void DatasetWriter::append(ManifestEntry entry, const Clip& clip, const std::string& caption,
-                           const Tokens& tokens) {
+                           const Tokens& tokens, ShardStream* stream) {
   ZT_CHECK(entry.name == clip.name && !entry.refused(), "line of '", entry.name, "' for clip '", clip.name,
            "'");
   place_entry(entry, shard_name(shards_.size()), shard_.num_samples(), clip, tokens);
-  if (shard_.num_samples() == 0) shard_.begin(folder_ + "/" + entry.shard);
-  shard_.append(clip, caption, tokens);
+  begin_shard();
+  if (stream != nullptr) shard_.append(clip, caption, *stream);
+  else shard_.append(clip, caption, tokens);
   pending_.push_back(std::move(entry));
   if (shard_.payload_bytes() >= rules_.shard_bytes || shard_.num_samples() >= rules_.shard_samples)
     close_batch();
@@ -177,6 +187,7 @@ void DatasetWriter::close_batch() {
     batch.shard = record;
     shards_.push_back(std::move(record));
   }
+  shard_.give_up();
   append_to_journal(folder_, pending_, batch);
   decided_.insert(decided_.end(), pending_.begin(), pending_.end());
   pending_.clear();

@@ -2,6 +2,7 @@
 // lines in the journal manifest.jsonl.partial, at last manifest.jsonl and dataset.json. Used by ingest.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,8 +41,13 @@ class DatasetWriter {
   /// Keeps only full shards among the first `count` decided entries; the rest is to be done again.
   void forget_after(int64_t count);
 
-  /// Adds a sample with its line (name, verdict, reason and source filled in).
-  void append(ManifestEntry entry, const Clip& clip, const std::string& caption, const Tokens& tokens);
+  /// For the tokens of the sample that is appended next, as they come; nothing else may be appended while it
+  /// lives.
+  std::shared_ptr<ShardStream> stream();
+  /// Adds a sample with its line (name, verdict, reason and source filled in). `stream`: what got the tokens,
+  /// of which `tokens` then has the grid alone.
+  void append(ManifestEntry entry, const Clip& clip, const std::string& caption, const Tokens& tokens,
+              ShardStream* stream = nullptr);
   /// Adds the line of a refused source.
   void append_refused(ManifestEntry entry);
   /// Adds the line of a source without a verdict: the data set then can't be sealed before `forget_after`
@@ -58,6 +64,7 @@ class DatasetWriter {
  private:
   void load_journal();
   void write_journal() const;
+  void begin_shard();
   void close_batch();
 
   std::string folder_;

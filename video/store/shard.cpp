@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/content_hash.h"
 #include "core/files.h"
 
 namespace zoetrope {
@@ -94,27 +93,48 @@ void ShardWriter::begin(const std::string& path) {
 
 int64_t ShardWriter::payload_bytes() const { return num_tokens_ * 3 * patch_.t * patch_.h * patch_.w; }
 
-void ShardWriter::append(const Clip& clip, const std::string& caption, const Tokens& tokens) {
-  const auto grid = grid_of(clip.num_frames, clip.height, clip.width, patch_);
-  ZT_CHECK(grid == tokens.grid, "clip '", clip.name, "' and its tokens differ in size");
-  ZT_CHECK(int64_t(clip.sources.size()) == clip.num_frames, "clip '", clip.name, "' has ", clip.num_frames,
-           " frames and ", clip.sources.size(), " sources");
-  ZT_CHECK(image_ != nullptr, "a clip before the first shard");
-  ContentHash hash;
+ShardStream::ShardStream(ShardImage& image) : image_(image) { image_.mark(); }
+
+ShardStream::~ShardStream() {
+  if (!kept_) image_.take_back();
+}
+
+void ShardStream::put(const Tensor& rows) {
   // In pieces, so that the caches still hold what is hashed when it is written.
-  const Tensor& rows = tokens.tokens;
   const int64_t step = std::max<int64_t>(1, kPieceBytes / rows.row_size());
   for (int64_t begin = 0; begin < rows.rows(); begin += step) {
     const Tensor piece = rows.slice_rows(begin, std::min(begin + step, rows.rows()));
-    hash.add({static_cast<const char*>(piece.raw()), size_t(piece.bytes())});
-    image_->append_rows(piece);
+    hash_.add({static_cast<const char*>(piece.raw()), size_t(piece.bytes())});
+    image_.append_rows(piece);
   }
-  ShardSample sample{clip.name,  caption,  grid,        clip.num_frames,     clip.height,
-                     clip.width, clip.fps, num_tokens_, tokens.num_tokens(), ""};
-  sample.hash = hex64(hash.value());
-  num_tokens_ += sample.num_tokens;
-  samples_.push_back(std::move(sample));
+  num_rows_ += rows.rows();
+}
+
+std::string ShardStream::hash() const { return hex64(hash_.value()); }
+
+std::shared_ptr<ShardStream> ShardWriter::stream() {
+  ZT_CHECK(image_ != nullptr, "a clip before the first shard");
+  return std::make_shared<ShardStream>(*image_);
+}
+
+void ShardWriter::append(const Clip& clip, const std::string& caption, const Tokens& tokens) {
+  ZT_CHECK(image_ != nullptr, "a clip before the first shard");
+  ShardStream stream(*image_);
+  stream.put(tokens.tokens);
+  append(clip, caption, stream);
+}
+
+void ShardWriter::append(const Clip& clip, const std::string& caption, ShardStream& stream) {
+  const auto grid = grid_of(clip.num_frames, clip.height, clip.width, patch_);
+  const int64_t num_tokens = grid[0] * grid[1] * grid[2];
+  ZT_CHECK(num_tokens == stream.num_rows(), "clip '", clip.name, "' and its tokens differ in size");
+  ZT_CHECK(int64_t(clip.sources.size()) == clip.num_frames, "clip '", clip.name, "' has ", clip.num_frames,
+           " frames and ", clip.sources.size(), " sources");
+  samples_.push_back({clip.name, caption, grid, clip.num_frames, clip.height, clip.width, clip.fps,
+                      num_tokens_, num_tokens, stream.hash()});
   sources_.push_back(clip.sources);
+  num_tokens_ += num_tokens;
+  stream.keep();
 }
 
 void ShardWriter::write_index(ShardImage& image) const {
@@ -155,6 +175,7 @@ void ShardWriter::write_index(ShardImage& image) const {
 
 FinishedImage ShardWriter::finish() {
   ZT_CHECK(!samples_.empty(), "a shard needs at least one sample");
+  image_->end_rows();
   write_index(*image_);
   FinishedImage finished = image_->finish();
   image_.reset();

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "core/content_hash.h"
 #include "video/store/shard_file.h"
 #include "video/tokens.h"
 
@@ -33,14 +34,44 @@ struct ShardSample {
   std::string hash;  ///< content hash of the payload
 };
 
+/// The payload of a clip on its way into a shard before it is known whether the clip is kept; with the object
+/// it goes from there again.
+class ShardStream {
+ public:
+  explicit ShardStream(ShardImage& image);
+  ~ShardStream();
+  ShardStream(const ShardStream&) = delete;
+  ShardStream& operator=(const ShardStream&) = delete;
+  /// Appends tokens. Shapes: rows [N, features] u8.
+  void put(const Tensor& rows);
+  /// Reads the first tokens that were put.
+  void read_back(const Tensor& rows) const { image_.read_marked(rows); }
+  int64_t num_rows() const { return num_rows_; }
+  std::string hash() const;  ///< content hash of what was put
+  void keep() { kept_ = true; }
+
+ private:
+  ShardImage& image_;
+  ContentHash hash_;
+  int64_t num_rows_ = 0;
+  bool kept_ = false;
+};
+
 /// Builds one shard after the other.
 class ShardWriter {
  public:
   explicit ShardWriter(const Patch& patch);
   /// Begins a shard that will be at `path`, before its first clip.
   void begin(const std::string& path);
+  bool has_begun() const { return image_ != nullptr; }
+  /// Gives up a shard that has no clip.
+  void give_up() { image_.reset(); }
   /// Adds a tokenized clip; `clip` needs name, fps, frame count, size and sources, not pixels.
   void append(const Clip& clip, const std::string& caption, const Tokens& tokens);
+  /// For the next clip's tokens as they come; nothing else may be appended while it lives.
+  std::shared_ptr<ShardStream> stream();
+  /// Adds the clip whose tokens it got.
+  void append(const Clip& clip, const std::string& caption, ShardStream& stream);
   int64_t num_samples() const { return int64_t(samples_.size()); }
   int64_t num_tokens() const { return num_tokens_; }
   int64_t payload_bytes() const;

@@ -122,41 +122,98 @@ void extents_of(hid_t dataset, const std::string& path, const std::string& name,
 }  // namespace
 
 struct ShardImage::State {
-  explicit State(const std::string& path) : file(std::make_unique<PartialFile>(path)) {}
+  explicit State(const std::string& path) : file(std::make_unique<PartialFile>(path)) { create(); }
 
   std::unique_ptr<PartialFile> file;
   ShardRecords records;  // outlives what HDF5 has open
   Handle image, rows;
-  hsize_t num_rows = 0, features = 0;
-  hsize_t written_rows = 0;
-  size_t held = 0;             ///< bytes of the chunk at work
-  std::vector<uint8_t> chunk;  ///< with room for its checksum
+  std::string rows_name;
+  hsize_t features = 0, chunk_rows = 0;
+  std::vector<uint64_t> places;  ///< of chunks, in their order
+  size_t written = 0;            ///< chunks
+  size_t held = 0;               ///< bytes of the chunk at work
+  std::vector<uint8_t> chunk;    ///< with room for its checksum
+  size_t marked_written = 0, marked_held = 0;
+  std::vector<uint8_t> marked_bytes;  ///< of the chunk that was at work, once it is written
 
-  /// Writes a chunk with its checksum, past HDF5, which only learns of it: rows that it doesn't have are
-  /// zeros.
-  void write_chunk() {
-    const size_t bytes = chunk.size() - kChecksumBytes;
-    std::fill(chunk.begin() + int64_t(held), chunk.begin() + int64_t(bytes), uint8_t(0));
-    const uint32_t sum = fletcher32(chunk.data(), bytes);
-    for (size_t i = 0; i < kChecksumBytes; ++i) chunk[bytes + i] = uint8_t(sum >> (8 * i));
-    const hsize_t offset[2] = {written_rows, 0};
+  size_t chunk_bytes() const { return chunk.size() - kChecksumBytes; }
+  hsize_t num_rows() const { return (hsize_t(written) * chunk_bytes() + held) / features; }
+
+  void create() {
+    const LibraryGuard guard;
+    const Handle access(require(access_to(records), "new shard", "set up its records"), H5Pclose);
+    image = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
+             H5Fclose};
+  }
+
+  void create_rows() {
+    const LibraryGuard guard;
+    const hsize_t none[2] = {0, features}, unlimited[2] = {H5S_UNLIMITED, features};
+    const hsize_t extents[2] = {chunk_rows, features};
+    const Handle space(H5Screate_simple(2, none, unlimited), H5Sclose);
+    const Handle properties = creation_properties();
+    require(H5Pset_chunk(properties, 2, extents), "new shard", "set the chunk size");
+    require(H5Pset_fletcher32(properties), "new shard", "turn checksums on");
+    rows = {require(H5Dcreate2(image, rows_name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT, properties,
+                               H5P_DEFAULT),
+                    "new shard", "create '" + rows_name + "'"),
+            H5Dclose};
+  }
+
+  void set_rows(hsize_t count) {
+    const LibraryGuard guard;
+    const hsize_t extents[2] = {count, features};
+    require(H5Dset_extent(rows, extents), "new shard", "grow the payload");
+  }
+
+  /// Has HDF5 place the next chunk, which it is told has been written; where depends on their number alone.
+  void place_chunk() {
+    const LibraryGuard guard;
+    const hsize_t offset[2] = {places.size() * chunk_rows, 0};
     records.expect_payload(chunk.size());
     require(H5Dwrite_chunk(rows, H5P_DEFAULT, 0, offset, chunk.size(), chunk.data()), "new shard",
             "place the payload");
     const int64_t address = records.take_payload();
-    ZT_CHECK(address >= 0, "HDF5 did not place rows ", written_rows, " of a new shard at once");
-    file->write_at(chunk.data(), chunk.size(), uint64_t(address));
-    written_rows += bytes / features;
+    ZT_CHECK(address >= 0, "HDF5 did not place rows ", offset[0], " of a new shard at once");
+    places.push_back(uint64_t(address));
+  }
+
+  /// Writes the chunk at work with its checksum, past HDF5: rows that it doesn't have are zeros.
+  void write_chunk() {
+    const size_t bytes = chunk_bytes();
+    if (written == marked_written) marked_bytes.assign(chunk.begin(), chunk.begin() + int64_t(marked_held));
+    std::fill(chunk.begin() + int64_t(held), chunk.begin() + int64_t(bytes), uint8_t(0));
+    const uint32_t sum = fletcher32(chunk.data(), bytes);
+    for (size_t i = 0; i < kChecksumBytes; ++i) chunk[bytes + i] = uint8_t(sum >> (8 * i));
+    file->write_at(chunk.data(), chunk.size(), places[written]);
+    ++written;
     held = 0;
+  }
+
+  /// Has HDF5 begin anew, without the chunks of clips that were taken back: it does not take them back
+  /// itself.
+  void drop_spare_chunks() {
+    const std::vector<uint64_t> before = std::move(places);
+    {
+      const LibraryGuard guard;
+      rows = {};
+      image = {};
+    }
+    records = {};
+    places.clear();
+    file->resize(*std::min_element(before.begin() + int64_t(written), before.end()));
+    create();
+    create_rows();
+    while (places.size() < written) {
+      set_rows((places.size() + 1) * chunk_rows);
+      place_chunk();
+      ZT_CHECK(places.back() == before[places.size() - 1], "HDF5 placed chunk ", places.size() - 1,
+               " of a new shard elsewhere than before");
+    }
   }
 };
 
-ShardImage::ShardImage(const std::string& path) : state_(std::make_unique<State>(path)) {
-  const LibraryGuard guard;
-  const Handle access(require(access_to(state_->records), "new shard", "set up its records"), H5Pclose);
-  state_->image = {require(H5Fcreate("shard", H5F_ACC_TRUNC, H5P_DEFAULT, access), "new shard", "create it"),
-                   H5Fclose};
-}
+ShardImage::ShardImage(const std::string& path) : state_(std::make_unique<State>(path)) {}
 
 ShardImage::~ShardImage() {
   const LibraryGuard guard;
@@ -180,45 +237,71 @@ void ShardImage::write(const std::string& name, const Tensor& values) {
 }
 
 void ShardImage::create_rows(const std::string& name, int64_t features) {
-  const LibraryGuard guard;
-  state_->features = hsize_t(features);
-  const hsize_t none[2] = {0, hsize_t(features)}, unlimited[2] = {H5S_UNLIMITED, hsize_t(features)};
-  const hsize_t chunk[2] = {hsize_t(std::max<int64_t>(1, kChunkBytes / features)), hsize_t(features)};
-  state_->chunk.resize(size_t(chunk[0] * chunk[1]) + kChecksumBytes);
-  const Handle space(H5Screate_simple(2, none, unlimited), H5Sclose);
-  const Handle properties = creation_properties();
-  require(H5Pset_chunk(properties, 2, chunk), "new shard", "set the chunk size");
-  require(H5Pset_fletcher32(properties), "new shard", "turn checksums on");
-  state_->rows = {require(H5Dcreate2(state_->image, name.c_str(), H5T_STD_U8LE, space, H5P_DEFAULT,
-                                     properties, H5P_DEFAULT),
-                          "new shard", "create '" + name + "'"),
-                  H5Dclose};
+  State& s = *state_;
+  s.rows_name = name;
+  s.features = hsize_t(features);
+  s.chunk_rows = hsize_t(std::max<int64_t>(1, kChunkBytes / features));
+  s.chunk.resize(size_t(s.chunk_rows * s.features) + kChecksumBytes);
+  s.create_rows();
 }
 
 void ShardImage::append_rows(const Tensor& rows) {
-  ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() &&
-               hsize_t(rows.row_size()) == state_->features,
-           "rows ", rows.shape_text(), ", expected [N, ", state_->features, "] u8");
-  if (rows.rows() == 0) return;
-  const LibraryGuard guard;
   State& s = *state_;
-  const hsize_t extents[2] = {s.num_rows + hsize_t(rows.rows()), s.features};
-  require(H5Dset_extent(s.rows, extents), "new shard", "grow the payload");
-  s.num_rows = extents[0];
+  ZT_CHECK(rows.dims() == 2 && rows.dtype() == DType::kU8 && rows.dense() &&
+               hsize_t(rows.row_size()) == s.features,
+           "rows ", rows.shape_text(), ", expected [N, ", s.features, "] u8");
   const auto* from = static_cast<const uint8_t*>(rows.raw());
   for (size_t left = size_t(rows.bytes()); left > 0;) {
-    const size_t taken = std::min(left, s.chunk.size() - kChecksumBytes - s.held);
+    const size_t taken = std::min(left, s.chunk_bytes() - s.held);
     std::memcpy(s.chunk.data() + s.held, from, taken);
     s.held += taken, from += taken, left -= taken;
-    if (s.held + kChecksumBytes == s.chunk.size()) s.write_chunk();
+    if (s.held < s.chunk_bytes()) continue;
+    if (s.written == s.places.size()) {
+      s.set_rows((s.written + 1) * s.chunk_rows);
+      s.place_chunk();
+    }
+    s.write_chunk();
   }
+}
+
+void ShardImage::mark() {
+  state_->marked_written = state_->written;
+  state_->marked_held = state_->held;
+}
+
+void ShardImage::take_back() {
+  State& s = *state_;
+  if (s.written > s.marked_written) std::copy(s.marked_bytes.begin(), s.marked_bytes.end(), s.chunk.begin());
+  s.written = s.marked_written;
+  s.held = s.marked_held;
+}
+
+void ShardImage::read_marked(const Tensor& rows) const {
+  const State& s = *state_;
+  auto* to = static_cast<uint8_t*>(rows.raw());
+  size_t index = s.marked_written, at = s.marked_held;
+  for (size_t left = size_t(rows.bytes()); left > 0; ++index, at = 0) {
+    const size_t taken = std::min(left, s.chunk_bytes() - at);
+    if (index < s.written) s.file->read_at(to, taken, s.places[index] + at);
+    else std::memcpy(to, s.chunk.data() + at, taken);
+    to += taken, left -= taken;
+  }
+}
+
+void ShardImage::end_rows() {
+  State& s = *state_;
+  if (s.places.size() > s.written) s.drop_spare_chunks();
+  s.set_rows(s.num_rows());
 }
 
 FinishedImage ShardImage::finish() {
   State& s = *state_;
+  if (s.held > 0) {
+    s.place_chunk();
+    s.write_chunk();
+  }
   {
     const LibraryGuard guard;
-    if (s.held > 0) s.write_chunk();
     require(H5Fflush(s.image, H5F_SCOPE_LOCAL), "new shard", "flush it");
     s.records.freeze();
   }

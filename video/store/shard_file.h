@@ -38,6 +38,14 @@ class ShardImage {
   void create_rows(const std::string& name, int64_t features);
   /// Appends rows to it. Shapes: rows [N, features] u8.
   void append_rows(const Tensor& rows);
+  /// Rows that are appended from here on may be read again, and taken back, until the next mark.
+  void mark();
+  /// Reads the first of them.
+  void read_marked(const Tensor& rows) const;
+  /// As if they had never been; the file's bytes don't show it.
+  void take_back();
+  /// No more rows come: to be called before other arrays are stored.
+  void end_rows();
   /// The finished file, under its temporary name; once.
   FinishedImage finish();
 
