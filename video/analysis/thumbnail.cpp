@@ -21,8 +21,13 @@ BoxEdges box_edges(int64_t i, int64_t boxes, int64_t size) {
   return {begin, std::max(begin + 1, (i + 1) * size / boxes)};
 }
 
-void add_row(const uint8_t* row, int64_t width, uint16_t* sums) {
-  for (int64_t x = 0; x < width; ++x) sums[x] = uint16_t(sums[x] + row[x]);
+/// Adds rows to the sums, four at a time: sums are read and stored less often.
+void add_rows(const uint8_t* const* rows, int64_t count, int64_t width, uint16_t* sums) {
+  for (; count >= 4; count -= 4, rows += 4)
+    for (int64_t x = 0; x < width; ++x)
+      sums[x] = uint16_t(sums[x] + rows[0][x] + rows[1][x] + rows[2][x] + rows[3][x]);
+  for (; count > 0; --count, ++rows)
+    for (int64_t x = 0; x < width; ++x) sums[x] = uint16_t(sums[x] + rows[0][x]);
 }
 
 }  // namespace
@@ -37,10 +42,10 @@ void box_means(const LumaPlane& plane, const PictureRect& part, int64_t columns,
     const int64_t available = tall.end - tall.begin, used = std::min(available, kRowsPerBox);
     int64_t scale = 0, scaled_count = 0;  // integers: the same on every processor
     std::fill(sums.begin(), sums.end(), uint16_t(0));
-    for (int64_t r = 0; r < used; ++r) {
-      const int64_t y = part.y + tall.begin + (2 * r + 1) * available / (2 * used);
-      add_row(plane.row(y) + part.x, part.width, sums.data());
-    }
+    const uint8_t* read[kRowsPerBox];
+    for (int64_t r = 0; r < used; ++r)
+      read[r] = plane.row(part.y + tall.begin + (2 * r + 1) * available / (2 * used)) + part.x;
+    add_rows(read, used, part.width, sums.data());
     for (int64_t j = 0; j < columns; ++j) {
       const BoxEdges wide = box_edges(j, columns, part.width);
       int32_t sum = 0;

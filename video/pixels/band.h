@@ -48,25 +48,36 @@ class BandConverter {
     const int64_t width = (columns.pair_end - columns.pair_begin + 7) / 8 * 8;
     columns_[p].resize(size_t(width));
     strip_.resize(size_t(end - begin));
+    lines_.resize(2 * strip_.size());
+    const Plane& plane = job_.planes[size_t(p)];
+    rows_per_band_ = kBandRows * plane.height / rows.count;
+    for (size_t i = 0; i < lines_.size(); ++i)
+      lines_[i] = plane.row(std::min(2 * begin + int64_t(i), plane.height - 1));
     with_pairs<Lanes>(rows.pairs, [&](auto pairs) {
       for (int64_t x = 0; x < width; x += 8) {
-        load_strip(job_.planes[size_t(p)], 2 * (columns.pair_begin + x), begin);
+        load_strip(plane, 2 * (columns.pair_begin + x));
         resample_strip<pairs()>(p, row_of, begin, &columns_[p][size_t(x)]);
       }
     });
   }
 
-  void load_strip(const Plane& plane, int64_t x, int64_t pair_begin) {
-    const int64_t bytes = plane.wide ? 2 * x : x;
-    // The next cache line of every row: strips go down the rows, which the processor does not foresee.
-    if (bytes % 64 < 16 || plane.wide)
-      for (size_t i = 0; i < 2 * strip_.size(); ++i)
-        __builtin_prefetch(plane.row(std::min(2 * pair_begin + int64_t(i), plane.height - 1)) + bytes + 64);
-    for (size_t i = 0; i < strip_.size(); ++i) {
-      const int64_t y = 2 * (pair_begin + int64_t(i));
-      Lanes::store(&strip_[i],
-                   Lanes::zip(load_samples<Lanes>(plane, y, x), load_samples<Lanes>(plane, y + 1, x)));
+  /// Sixteen columns of the band's source rows, two rows a pair.
+  void load_strip(const Plane& plane, int64_t x) {
+    const int64_t at = plane.wide ? 2 * x : x;
+    // Strips go down the rows, which the processor does not foresee: the cache line after the next of each.
+    if (at % 64 < 16 || plane.wide) {
+      for (const uint8_t* line : lines_) __builtin_prefetch(line + at + 128);
+      for (int64_t i = 1; i <= rows_per_band_; ++i)
+        __builtin_prefetch(lines_.back() + i * plane.line + at, 0, 2);
     }
+    const auto load = [&](auto&& samples) {
+      for (size_t i = 0; i < strip_.size(); ++i)
+        Lanes::store(&strip_[i], Lanes::zip(samples(lines_[2 * i]), samples(lines_[2 * i + 1])));
+    };
+    if (x + kStripColumns > plane.width)
+      load([&](const uint8_t* line) { return load_last_samples<Lanes>(plane, line, x); });
+    else if (plane.wide) load([&](const uint8_t* line) { return Lanes::load_words(line + at, plane.shift); });
+    else load([&](const uint8_t* line) { return Lanes::load_bytes(line + at); });
   }
 
   template <int kPairs>
@@ -121,6 +132,8 @@ class BandConverter {
   const PictureJob& job_;
   const Finish& finish_;
   std::vector<Pairs> strip_, columns_[3];  ///< of the strip at work; of the band
+  int64_t rows_per_band_ = 0;
+  std::vector<const uint8_t*> lines_;  ///< source rows of the band
   struct Kept {
     typename Finish::Sum value;
   };

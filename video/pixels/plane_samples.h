@@ -10,12 +10,9 @@ namespace zoetrope::pixels {
 
 constexpr int kStripColumns = 16;
 
-/// Sixteen samples of a row from column x on; past the end the last one repeats.
+/// Sixteen samples of a row from column x on, which are not all within it; past the end the last one repeats.
 template <class Lanes>
-inline typename Lanes::Narrow load_samples(const Plane& plane, int64_t y, int64_t x) {
-  const uint8_t* row = plane.row(std::min(y, plane.height - 1));
-  if (x + kStripColumns <= plane.width)
-    return plane.wide ? Lanes::load_words(row + 2 * x, plane.shift) : Lanes::load_bytes(row + x);
+inline typename Lanes::Narrow load_last_samples(const Plane& plane, const uint8_t* row, int64_t x) {
   int16_t samples[kStripColumns];
   for (int64_t i = 0; i < kStripColumns; ++i) {
     const int64_t at = std::min(x + i, plane.width - 1);
