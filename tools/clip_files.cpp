@@ -1,8 +1,10 @@
 #include "tools/clip_files.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -44,14 +46,28 @@ std::string fitting_part(const std::string& part) {
   return part.substr(0, end) + "-" + hex64(fnv1a(part));
 }
 
-Json frame_json(const std::string& file, const FrameSource& source) {
+using TimeBase = std::array<int64_t, 2>;
+
+/// The source's tick that `seconds`, a double, was made from; null when no whole number can be told.
+Json exact_pts(double seconds, const TimeBase& time_base) {
+  if (time_base[0] <= 0 || time_base[1] <= 0) return nullptr;
+  const double ticks = std::round(seconds * double(time_base[1]) / double(time_base[0]));
+  // Four roundings of 2^-53 each, as a share: together below half a tick.
+  constexpr double kMostTicks = double(int64_t(1) << 50);
+  return std::abs(ticks) < kMostTicks ? Json(int64_t(ticks)) : Json(nullptr);
+}
+
+Json frame_json(const std::string& file, const FrameSource& source, const TimeBase& time_base) {
+  const Json pts = exact_pts(source.source_seconds, time_base);
   return {{"file", file},
+          {"pts", pts},
+          {"time_base", pts.is_null() ? Json(nullptr) : Json(time_base)},
           {"source_seconds", source.source_seconds},
           {"output_seconds", source.output_seconds},
           {"source_index", source.source_index}};
 }
 
-void export_clip(const Dataset& dataset, int64_t sample, const fs::path& folder) {
+void export_clip(const Dataset& dataset, int64_t sample, const TimeBase& time_base, const fs::path& folder) {
   make_folder(folder);
   remove_numbered_pictures(folder);
   SampleFrames frames(dataset, sample);
@@ -60,7 +76,7 @@ void export_clip(const Dataset& dataset, int64_t sample, const fs::path& folder)
   for (int64_t t = 0; t < frames.num_frames(); ++t) {
     const std::string file = format_text("%06lld.png", static_cast<long long>(t));
     write_png((folder / file).string(), frames.frame(t), frames.height(), frames.width());
-    list.push_back(frame_json(file, sources.at(size_t(t))));
+    list.push_back(frame_json(file, sources.at(size_t(t)), time_base));
   }
   write_file_atomically((folder / "frames.json").string(), list.dump(1) + "\n");
 }
@@ -88,12 +104,15 @@ std::string clip_place(const std::string& name) {
   return place;
 }
 
-void export_frames(const Dataset& dataset, const std::vector<int64_t>& samples, const std::string& folder) {
+void export_frames(const Dataset& dataset, const std::vector<ManifestEntry>& entries,
+                   const std::vector<int64_t>& samples, const std::string& folder) {
+  std::map<std::string, TimeBase> time_bases;
+  for (const ManifestEntry& entry : entries) time_bases[entry.name] = entry.facts.time_base;
   Json clips = Json::array();
   for (const int64_t sample : samples) {
     const DatasetSample& about = dataset.samples().at(size_t(sample));
     const std::string place = clip_place(about.name);
-    export_clip(dataset, sample, fs::path(folder) / place);
+    export_clip(dataset, sample, time_bases[about.name], fs::path(folder) / place);
     clips.push_back({{"name", about.name},
                      {"folder", place},
                      {"frames", about.num_frames},

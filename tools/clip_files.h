@@ -8,6 +8,7 @@
 
 #include "tools/sample_frames.h"
 #include "video/media/small_picture.h"
+#include "video/store/manifest.h"
 
 namespace zoetrope {
 
@@ -16,8 +17,9 @@ namespace zoetrope {
 std::string clip_place(const std::string& name);
 
 /// Writes FOLDER/NAME/000000.png, ... and FOLDER/NAME/frames.json for each of the samples, and
-/// FOLDER/frames.json, which lists them.
-void export_frames(const Dataset& dataset, const std::vector<int64_t>& samples, const std::string& folder);
+/// FOLDER/frames.json, which lists them. `entries`: the data set's manifest.
+void export_frames(const Dataset& dataset, const std::vector<ManifestEntry>& entries,
+                   const std::vector<int64_t>& samples, const std::string& folder);
 
 /// Writes a clip as an MP4 and a contact sheet beside it, "x.mp4" and "x.png"; returns the encoder's name.
 std::string write_playable(const Dataset& dataset, int64_t sample, const std::string& mp4_path);

@@ -116,7 +116,7 @@ void write_files(const InspectFlags& flags, const Dataset& dataset,
   const std::vector<int64_t> samples = selected_samples(flags, dataset, entries);
   if (!flags.html.empty()) write_ingest_report(flags.html, flags.dataset);
   if (!flags.export_folder.empty()) {
-    export_frames(dataset, samples, flags.export_folder);
+    export_frames(dataset, entries, samples, flags.export_folder);
     if (!flags.json) std::printf("exported %zu clips to %s\n", samples.size(), flags.export_folder.c_str());
   }
   if (!flags.play.empty()) play(flags, dataset, samples);
@@ -157,9 +157,11 @@ Command inspect_command() {
       "--export writes DIR/NAME/000000.png, ... (8-bit RGB) and DIR/NAME/frames.json, a list with an object "
       "per picture:\n"
       "  file            its name\n"
-      "  source_seconds  presentation time of the frame in the source file, shortest text that gives the "
-      "same "
-      "double\n"
+      "  pts, time_base  presentation time of the frame in the source file, exact: pts x time_base[0] / "
+      "time_base[1] seconds;\n"
+      "                  where timestamps start over, on the timeline that joins them; null: not known, of "
+      "older data sets\n"
+      "  source_seconds  the same in seconds, shortest text that gives the same double\n"
       "  output_seconds  its time in the clip, from 0\n"
       "  source_index    number of the frame in the source file in presentation order, from 0\n"
       "and DIR/frames.json: version, fps, patch, fingerprint and 'clips', each with name, folder (below DIR; "

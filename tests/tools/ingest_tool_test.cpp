@@ -74,6 +74,35 @@ TEST_F(Tool, MissingCaptionsFollowTheOption) {
   EXPECT_EQ(nlohmann::json::parse(shown.output).at("samples").size(), 2u);
 }
 
+TEST_F(Tool, ExportsTheExactTimesOfTheSource) {
+  // Times that are no round numbers, and far from 0.
+  fs::create_directories(path("clips"));
+  testing_support::run_ffmpeg(
+      "-f lavfi -i testsrc2=s=64x48:r=30000/1001:d=1 -c:v libx264 -bf 2 -output_ts_offset 80000 -f mpegts " +
+      path("clips/a.ts"));
+  testing_support::run_ffmpeg("-f lavfi -i testsrc2=s=64x48:r=30000/1001:d=1 -c:v libx264 " +
+                              path("clips/b.mp4"));
+  ASSERT_EQ(zoetrope({"ingest", path("clips"), path("data"), "--missing-caption", "empty", "--fps",
+                      "29.97002997002997"})
+                .exit_code,
+            0);
+  ASSERT_EQ(zoetrope({"inspect", path("data"), "--export", path("out")}).exit_code, 0);
+  for (const char* name : {"a.ts", "b.mp4"}) {
+    SCOPED_TRACE(name);
+    const auto shown = nlohmann::json::parse(
+        testing_support::run_process({"ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries",
+                                      "frame=pts:stream=time_base", "-of", "json", path("clips/") + name})
+            .output);
+    const auto frames = nlohmann::json::parse(read_file(path("out/") + name + "/frames.json"));
+    ASSERT_GE(frames.size(), 25u);
+    for (const auto& frame : frames) {
+      EXPECT_EQ(frame.at("pts"), shown.at("frames").at(frame.at("source_index").get<size_t>()).at("pts"));
+      EXPECT_EQ(join_message(frame.at("time_base").at(0), "/", frame.at("time_base").at(1)),
+                shown.at("streams").at(0).at("time_base").get<std::string>());
+    }
+  }
+}
+
 TEST_F(Tool, ExportsFramesWithTheirTimes) {
   add("a/movie.mp4");
   ASSERT_EQ(zoetrope({"ingest", path("clips"), path("data"), "--fps", "8"}).exit_code, 0);

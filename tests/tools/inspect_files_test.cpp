@@ -75,6 +75,7 @@ TEST(Export, WritesEveryFrameBitForBitWithItsTimes) {
       EXPECT_EQ(frame.at("source_seconds").get<double>(), source.source_seconds);
       EXPECT_EQ(frame.at("output_seconds").get<double>(), source.output_seconds);
       EXPECT_EQ(frame.at("source_index"), source.source_index);
+      EXPECT_TRUE(frame.at("pts").is_null()) << "no source, no time base";
       const DecodedClip back = read_back(place + "/" + frame.at("file").get<std::string>());
       ASSERT_EQ(back.clip.num_frames, 1) << back.refused;
       ASSERT_EQ(std::memcmp(back.clip.frame(0), clip.frame(t), size_t(clip.height * clip.width * 3)), 0);

@@ -361,6 +361,7 @@ SourceFacts MediaFile::facts() const {
   facts.container = location_.is_pictures() ? "pictures" : container_;
   facts.codec = webp_ ? "webp" : avcodec_get_name(stream_->codecpar->codec_id);
   facts.declared = stream_->nb_frames > 0 ? stream_->nb_frames : -1;
+  facts.time_base = {stream_->time_base.num, stream_->time_base.den};
   facts.width = stream_->codecpar->width;
   facts.height = stream_->codecpar->height;
   const AVRational rate = stream_->avg_frame_rate.num > 0 ? stream_->avg_frame_rate : stream_->r_frame_rate;

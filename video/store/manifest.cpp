@@ -43,7 +43,8 @@ Json json_of(const SourceFacts& f) {
             {"guessed", f.color_guessed},
             {"steps", f.color_steps}}},
           {"clocks",
-           {{"first", seconds(f.first_seconds)},
+           {{"time_base", f.time_base},
+            {"first", seconds(f.first_seconds)},
             {"last", seconds(f.last_seconds)},
             {"stream_start", seconds(f.stream_start)},
             {"stream_duration", seconds(f.stream_duration)},
@@ -82,6 +83,7 @@ SourceFacts facts_of(const Json& j) {
   f.color_guessed = j.at("color").at("guessed");
   f.color_steps = j.at("color").value("steps", "");
   const Json& clocks = j.at("clocks");
+  f.time_base = clocks.value("time_base", f.time_base);
   f.first_seconds = seconds_of(clocks.at("first"));
   f.last_seconds = seconds_of(clocks.at("last"));
   f.stream_start = seconds_of(clocks.at("stream_start"));

@@ -33,6 +33,8 @@ struct SourceFacts {
   double average_fps = 0;
   std::string color_matrix, color_range, color_steps;
   bool color_guessed = false;  ///< the file didn't say; the rule of video/pixels/resize.h filled it in
+  std::array<int64_t, 2>
+      time_base{};  ///< seconds of a tick of the source's times as a fraction; 0, 0: unknown
   double first_seconds = kUnknownSeconds, last_seconds = kUnknownSeconds;  ///< of presented frames
   double stream_start = kUnknownSeconds, stream_duration = kUnknownSeconds;
   double container_start = kUnknownSeconds, container_duration = kUnknownSeconds;
