@@ -22,13 +22,14 @@ namespace {
 constexpr int64_t kAttempts = 1000;   // in vain
 constexpr int64_t kStep = 512;        // parts of the bound by which a time is lower than the one before
 constexpr int64_t kGoodEnough = 100;  // within such a part of the bound nothing more is tried
+constexpr int64_t kHopeless = 8;      // nor beyond such a part: it isn't the order that keeps plans there
 // Planning takes one part in so many of a step that lasts long, and no longer than that.
-constexpr int64_t kLongStepNs = 30'000'000'000, kPartOfStep = 32, kMostNs = 2'500'000'000;
+constexpr int64_t kLongStepNs = 60'000'000'000, kPartOfStep = 32, kMostNs = 2'500'000'000;
 constexpr int64_t kAttemptNs = 1000;  // of an attempt, about, for each sample on up to so many ranks
 constexpr int64_t kAttemptSlots = 64;
 
-int64_t most_attempts(const ElasticBatch& batch) {
-  if (batch.bound_ns < kLongStepNs) return 0;
+int64_t most_attempts(const ElasticBatch& batch, int64_t excess) {
+  if (batch.bound_ns < kLongStepNs || excess > batch.bound_ns / kHopeless) return 0;
   const int64_t parts = (batch.cluster.num_slots + kAttemptSlots - 1) / kAttemptSlots;
   return std::min(batch.bound_ns / kPartOfStep, kMostNs) / (kAttemptNs * batch.num_samples() * parts);
 }
@@ -36,7 +37,11 @@ int64_t most_attempts(const ElasticBatch& batch) {
 class Shuffle {
  public:
   Shuffle(const ElasticBatch& batch, RingSizes& sizes, const RingOrder& start, int64_t excess)
-      : batch_(batch), sizes_(sizes), start_(start), excess_(excess), attempts_left_(most_attempts(batch)) {
+      : batch_(batch),
+        sizes_(sizes),
+        start_(start),
+        excess_(excess),
+        attempts_left_(most_attempts(batch, excess)) {
     start_.tally.emplace();
     while (num_rings_ < batch.num_samples() &&
            batch.tokens[size_t(num_rings_)] > batch.cluster.tokens_per_slot)
