@@ -119,6 +119,8 @@ std::shared_ptr<ShardStream> ShardWriter::stream() {
 
 void ShardWriter::append(const Clip& clip, const std::string& caption, const Tokens& tokens) {
   ZT_CHECK(image_ != nullptr, "a clip before the first shard");
+  ZT_CHECK(grid_of(clip.num_frames, clip.height, clip.width, patch_) == tokens.grid, "clip '", clip.name,
+           "' and its tokens differ in size");
   ShardStream stream(*image_);
   stream.put(tokens.tokens);
   append(clip, caption, stream);
