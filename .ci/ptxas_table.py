@@ -1,47 +1,45 @@
 #!/usr/bin/env python3
-"""Registers, stack and spills of every CUDA kernel on every architecture, as ptxas reports them.
+"""Registers, stack and spills of every CUDA kernel on every architecture, as ptxas reported them to the build.
 
-ptxas_table.py [--nvcc NVCC] [--architectures 80,90,100] [--jobs N] [FILE.cu ...]
+ptxas_table.py BUILD: BUILD is a folder with zoetrope_cuda built; beside each object lies its report (cmake/keep_ptxas_report).
 
 Exits with 1 when a kernel spills more bytes than .ci/ptxas_spills.txt records for it (none, when it has no line
 there), or ptxas gives up to run a warpgroup's products beside other work; a line is ARCHITECTURE BYTES KERNEL. Kernels
-that spill less than recorded are named, so that the record can be lowered. Exits with 2 when a file does not compile.
+that spill less than recorded are named, so that the record can be lowered. Exits with 2 when a source has no report.
 Files *_hopper.cu are compiled for sm_90a, in the column of sm_90.
 """
-import argparse, collections, concurrent.futures, glob, os, re, subprocess, sys
+import argparse, collections, glob, os, re, subprocess, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RECORD = os.path.join(ROOT, ".ci", "ptxas_spills.txt")
 Usage = collections.namedtuple("Usage", "registers stack spills shared")
 
 
-def compile_file(nvcc, architecture, path):
-    """Usage by mangled kernel name of one file on one architecture."""
-    if path.endswith("_hopper.cu"):
-        if architecture != "90":
-            return {}
-        architecture = "90a"
-    command = [nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-O3", "-DNDEBUG", "-I", ROOT,
-               f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "-cubin", "-Xptxas", "-v", "-o", os.devnull,
-               os.path.join(ROOT, path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.stderr.write(done.stderr)
-        print(f"error: {path} does not compile for sm_{architecture}", file=sys.stderr)
+def read_report(build, path):
+    """Usage by (mangled kernel name, architecture) of one source."""
+    reports = glob.glob(os.path.join(build, "CMakeFiles", "*.dir", path + ".o.ptxas"))
+    if len(reports) != 1:
+        print(f"error: {path} has {len(reports)} reports of ptxas in {build}; build zoetrope_cuda there first", file=sys.stderr)
         sys.exit(2)
-    for line in done.stderr.splitlines():
+    with open(reports[0]) as file:
+        report = file.read()
+    for line in report.splitlines():
         # C7508: setmaxnreg ignored; C7510 to C7519: products serialized, or waits put in.
         if re.search(r"\(C75(08|1\d)\)", line):
-            print(f"error: {path} on sm_{architecture}: {line.strip()}", file=sys.stderr)
+            print(f"error: {path}: {line.strip()}", file=sys.stderr)
             sys.exit(1)
-    return parse(done.stderr)
+    found = parse(report)
+    if not found and "__global__" in open(os.path.join(ROOT, path)).read():
+        print(f"error: {reports[0]} names no kernel of {path}", file=sys.stderr)
+        sys.exit(2)
+    return found
 
 
 def parse(report):
     found, kernel, stack, spills = {}, None, 0, 0
     for line in report.splitlines():
-        if match := re.search(r"Compiling entry function '(\S+)' for 'sm_", line):
-            kernel, stack, spills = match[1], 0, 0
+        if match := re.search(r"Compiling entry function '(\S+)' for 'sm_(\d+)a?'", line):
+            kernel, stack, spills = (match[1], match[2]), 0, 0
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
             if kernel:
                 stack, spills = int(match[1]), int(match[2]) + int(match[3])
@@ -80,22 +78,17 @@ def read_record():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nvcc", default="nvcc")
-    parser.add_argument("--architectures", default="80,90,100")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("files", nargs="*")
-    options = parser.parse_args()
+    parser.add_argument("build")
+    build = os.path.abspath(parser.parse_args().build)
     os.chdir(ROOT)
-    files = options.files or sorted(glob.glob("model/ops/cuda/*.cu"))
-    architectures = options.architectures.split(",")
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = {(path, arch): pool.submit(compile_file, options.nvcc, arch, path) for path in files for arch in architectures}
-        results = {key: run.result() for key, run in runs.items()}
+    files = sorted(glob.glob("model/ops/cuda/*.cu"))
+    results = {path: read_report(build, path) for path in files}
+    architectures = sorted({arch for found in results.values() for _, arch in found}, key=int)
     record, worse, better, kernels = read_record(), [], [], 0
     print(f"{'kernel':<72}" + "".join(f"{'sm_' + arch:>24}" for arch in architectures))
     print(f"{'':<72}" + "registers shared spills".rjust(24) * len(architectures))
     for path in files:
-        names = sorted({name for arch in architectures for name in results[path, arch]})
+        names = sorted({name for name, _ in results[path]})
         if not names:
             continue
         print(path)
@@ -104,7 +97,7 @@ def main():
             kernels += 1
             row = f"  {short[name]:<70}"
             for arch in architectures:
-                usage = results[path, arch].get(name)
+                usage = results[path].get((name, arch))
                 row += f"{usage.registers:>11}{usage.shared:>7}{usage.spills:>6}" if usage else f"{'-':>24}"
                 if usage:
                     allowed = record.get((arch, short[name]), 0)

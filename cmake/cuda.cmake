@@ -7,8 +7,10 @@ set(ZT_CUDA_REAL ${ZT_CUDA_ARCHITECTURES})
 list(TRANSFORM ZT_CUDA_REAL APPEND -real)
 list(APPEND ZT_CUDA_ARCHITECTURES ${ZT_CUDA_LAST})
 set(CMAKE_CUDA_ARCHITECTURES ${ZT_CUDA_REAL} ${ZT_CUDA_LAST})  # the last without a suffix: code and PTX
+# Every object's registers and spills are kept beside it, for .ci/ptxas_table.py.
+set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/keep_ptxas_report)
 if(CCACHE)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  list(APPEND CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
@@ -50,11 +52,11 @@ if(ZT_WERROR)
   endforeach()
 endif()
 # Registers and spills of every kernel; fails on a spill beyond the recorded one.
-add_custom_target(ptxas_table COMMAND ${CMAKE_SOURCE_DIR}/.ci/ptxas_table.py --nvcc ${CMAKE_CUDA_COMPILER}
-  --architectures "$<JOIN:${ZT_CUDA_ARCHITECTURES},$<COMMA>>" VERBATIM USES_TERMINAL)
+add_custom_target(ptxas_table COMMAND ${CMAKE_SOURCE_DIR}/.ci/ptxas_table.py ${CMAKE_BINARY_DIR} VERBATIM USES_TERMINAL)
+add_dependencies(ptxas_table zoetrope_cuda)
 foreach(target zoetrope_cuda zoetrope_cuda_hopper)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xptxas=-v -Xcompiler=${ZT_CUDA_HOST_FLAGS}>)
 endforeach()
 
 # Several GPUs: NCCL's header is enough to build, the library is loaded when it is used.

@@ -8,6 +8,7 @@ if(ZT_SANITIZE)
   # Half of a sanitizer build's time is the optimizer's, which the commands gain nothing from; all is checked as before.
   target_compile_options(zoetrope_tools PRIVATE -O0)
 endif()
+zt_precompile_standard(zoetrope_tools <nlohmann/json.hpp>)
 if(EXISTS ${CMAKE_SOURCE_DIR}/tools/zoetrope.cpp)
   if(ZT_CUDA)
     add_executable(zoetrope tools/zoetrope.cpp tools/cuda_on.cpp)

@@ -1,11 +1,6 @@
 # Headers that nearly every test includes, precompiled once for each set of flags: about half of a test's compile time.
 # None of ours, so that no change of a header compiles more than before; .ci/headers finds what includes too little.
 set(ZT_PRECOMPILED <gtest/gtest.h> <algorithm> <cmath> <filesystem> <functional> <map> <random> <set> <sstream> <string> <vector>)
-# What ccache needs to keep objects made with them; https://ccache.dev/manual/4.7.5.html, "Precompiled headers".
-set(ZT_PRECOMPILED_LAUNCHER "")
-if(CCACHE)
-  set(ZT_PRECOMPILED_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
-endif()
 
 # The headers for targets with the given flags beside those of the build type.
 function(zt_precompile flags)
