@@ -12,8 +12,14 @@ namespace {
 constexpr int kGroups = 16;        // channel groups at a time: 16 lanes of 32 bits fill an AVX-512 register
 constexpr int kRun = 4 * kGroups;  // channels
 using Lanes = std::array<float, kGroups>;
-using U32 = uint32_t __attribute__((vector_size(64)));
-using U64 = uint64_t __attribute__((vector_size(64)));
+#ifdef __AVX512F__
+constexpr int kBytes = 64;
+#else
+constexpr int kBytes = 32;  // gcc keeps vectors that are larger than a register in memory
+#endif
+constexpr int kLanes = kBytes / int(sizeof(uint32_t));
+using U32 = uint32_t __attribute__((vector_size(kBytes)));
+using U64 = uint64_t __attribute__((vector_size(kBytes)));
 using Words = std::array<std::array<uint32_t, kGroups>, 4>;
 
 /// Upper halves of the 64-bit products of every lane with `factor`: even lanes, then odd ones.
@@ -23,11 +29,14 @@ U32 multiply_high(U32 x, uint64_t factor) {
   return std::bit_cast<U32>(even | (odd & 0xffffffff00000000u));
 }
 
-/// `RandomKey::words` of sixteen groups from `first_group` on, lane by lane.
-void fill_words(const RandomKey& key, int64_t first_group, Words& words) {
+/// `RandomKey::words` of kLanes groups from `first_group` + `at` on, lane by lane, into the words' places
+/// from `at` on.
+void fill_lanes(const RandomKey& key, int64_t first_group, int at, Words& words) {
   const uint64_t draw = uint64_t(key.draw);
-  constexpr U32 kIota{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  U32 c0 = kIota + uint32_t(first_group), c1 = U32{} + uint32_t(key.token), c2 = U32{} + uint32_t(draw);
+  U32 iota;
+  for (int i = 0; i < kLanes; ++i) iota[i] = uint32_t(i);
+  U32 c0 = iota + (uint32_t(first_group) + uint32_t(at)), c1 = U32{} + uint32_t(key.token),
+      c2 = U32{} + uint32_t(draw);
   U32 c3 = U32{} + (uint32_t(draw >> 32) ^ (uint32_t(key.purpose) << 8));
   uint32_t k0 = uint32_t(key.seed), k1 = uint32_t(key.seed >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -40,16 +49,16 @@ void fill_words(const RandomKey& key, int64_t first_group, Words& words) {
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  std::memcpy(&words[0], &c0, sizeof c0);
-  std::memcpy(&words[1], &c1, sizeof c1);
-  std::memcpy(&words[2], &c2, sizeof c2);
-  std::memcpy(&words[3], &c3, sizeof c3);
+  std::memcpy(&words[0][size_t(at)], &c0, sizeof c0);
+  std::memcpy(&words[1][size_t(at)], &c1, sizeof c1);
+  std::memcpy(&words[2][size_t(at)], &c2, sizeof c2);
+  std::memcpy(&words[3][size_t(at)], &c3, sizeof c3);
 }
 
 /// Normal numbers of channels [64 run, 64 run + 64).
 void fill_run(const RandomKey& key, int64_t run, float* out) {
   Words words;
-  fill_words(key, run * kGroups, words);
+  for (int at = 0; at < kGroups; at += kLanes) fill_lanes(key, run * kGroups, at, words);
   std::array<Lanes, 4> z;
   for (size_t pair = 0; pair < 4; pair += 2)
     for (size_t i = 0; i < kGroups; ++i) {

@@ -25,9 +25,11 @@ inline Tensor random_matrix(int64_t rows, int64_t columns, uint64_t seed, DType 
                             double scale = 1, double offset = 0, int64_t padding = 0) {
   const Tensor whole = Tensor::zeros({rows, columns + padding}, dtype);
   const Tensor view = whole.columns(0, columns);
-  for (int64_t t = 0; t < rows; ++t)
-    for (int64_t c = 0; c < columns; ++c)
-      set_element(view, t, c, scale * double(normal({seed, Purpose::kNoise, 0, t}, c)) + offset);
+  std::vector<float> row(size_t(columns), 0.0f);
+  for (int64_t t = 0; t < rows; ++t) {
+    fill_normal({seed, Purpose::kNoise, 0, t}, row.data(), columns);
+    for (int64_t c = 0; c < columns; ++c) set_element(view, t, c, scale * double(row[size_t(c)]) + offset);
+  }
   return view;
 }
 inline Tensor random_vector(int64_t size, uint64_t seed, double scale = 1, double offset = 0) {
