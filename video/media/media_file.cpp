@@ -263,6 +263,7 @@ void MediaFile::open_decoder() {
   // Streams that don't state their reorder depth then come out in order from the first frame on.
   if (codec->id == AV_CODEC_ID_H264) decoder_->strict_std_compliance = FF_COMPLIANCE_STRICT;
   decoder_->max_pixels = bytes_.meter->limits().max_pixels;
+  pictures_.serve(*decoder_);
   const int code = avcodec_open2(decoder_.get(), codec, nullptr);
   if (code < 0) fail(code, join_message("can't open the decoder ", codec->name), log);
   decoding_times_only_ = container_ == "avi" && parameters.video_delay > 0;

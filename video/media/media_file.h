@@ -11,6 +11,7 @@
 #include "video/media/libav.h"
 #include "video/media/limits.h"
 #include "video/media/media_location.h"
+#include "video/media/picture_memory.h"
 #include "video/store/manifest.h"
 
 namespace zoetrope {
@@ -80,6 +81,7 @@ class MediaFile {
   AVIOContext* reader_ = nullptr;
   AVFormatContext* format_ = nullptr;
   AVStream* stream_ = nullptr;
+  PictureMemory pictures_;
   libav::Codec decoder_;
   bool still_ = false, decoding_times_only_ = false, declares_exactly_ = false;
   bool can_seek_ = false, seeks_by_presentation_ = false;
