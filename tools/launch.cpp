@@ -237,6 +237,8 @@ int run_on_ranks(int64_t num_ranks, const std::function<int(Comm&)>& body, bool 
       return body(here);
     });
   }
+  report.done();  // before all ranks meet for the last time: after that, mpirun may end this one for
+                  // another's exit code
   finalise_mpi();
   return code;
 }

@@ -142,9 +142,11 @@ RankReport::RankReport() {
 }
 
 RankReport::~RankReport() {
-  say("done");
+  done();
   if (socket_ >= 0) close(socket_);
 }
+
+void RankReport::done() { say("done"); }
 
 bool RankReport::fails(const std::string& message) {
   const std::string text = std::string(kFails) + message;

@@ -57,9 +57,12 @@ class RankWatch {
 class RankReport {
  public:
   RankReport();
-  ~RankReport();  ///< says that this rank is done
+  ~RankReport();  ///< says `done`
   RankReport(const RankReport&) = delete;
   RankReport& operator=(const RankReport&) = delete;
+  /// Says that whatever ends this process from now on is no fault: mpirun ends the others as soon as one rank
+  /// has ended with an exit code that is not 0.
+  void done();
   /// Says that this rank is about to end all, and why. False when no launcher will print the message.
   bool fails(const std::string& message);
 
