@@ -18,10 +18,7 @@ function(zt_use_precompiled target flags)
     target_precompile_headers(${target} REUSE_FROM zoetrope_precompiled_${flags})
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${ZT_PRECOMPILED_LAUNCHER}")
     if(flags STREQUAL "release")
-      # GCC no longer knows a precompiled std::string for a system header, whose false warnings it would hide
-      # (https://gcc.gnu.org/PR105651 and its kin).
-      target_compile_options(${target} PRIVATE
-        $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow;-Wno-stringop-overread;-Wno-array-bounds>)
+      target_compile_options(${target} PRIVATE ${ZT_PRECOMPILED_WARNINGS})
     endif()
   endif()
 endfunction()
